@@ -1,0 +1,1 @@
+"""Trajectories at rest: store, query, import, export."""

@@ -1,0 +1,1 @@
+"""The factory: specs become runs, and runs become datasets."""

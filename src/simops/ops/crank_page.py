@@ -1,0 +1,113 @@
+# pyright: basic
+# matplotlib's stubs are partial; what is drawn here is looked at, and its numbers are tested.
+"""What a crank came to: one picture, and one page that needs nothing else."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simops.core.errors import ExtraError
+from simops.core.verdict import Verdict
+from simops.data.files import publish
+from simops.gate import rate
+from simops.ops.crank import Run
+from simops.ops.page import Page, tag
+from simops.ops.plot import Axis, Line, Mark, forest, lines
+from simops.ops.turn import Turn, share
+
+INK, GOOD, OTHER = "#22303c", "#2a7f62", "#c4573a"
+
+
+def draw(turns: Sequence[Turn], out: Path) -> Path:
+    """Sealed success, and prediction error, turn by turn, as a PNG."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise ExtraError("a picture needs matplotlib", attempt="pip install 'simops[render]'") from error
+    figure = Figure(figsize=(9, 3.6), layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    tried = [one for one in turns if one.tried is not None]
+    if tried:
+        at, value, low, high = (
+            np.array(row) for row in zip(*[(one.number, *_rate(one)) for one in tried], strict=True)
+        )
+        left.errorbar(at, value, [value - low, high - value], fmt="o-", color=GOOD, capsize=4, label="candidate")
+    live = [(one.number, one.live_success) for one in turns if one.live_success is not None]
+    if live:
+        left.step(*zip(*live, strict=True), where="post", color=INK, alpha=0.4, label="live")
+    left.set(ylim=(-0.03, 1.03), ylabel="sealed success", xlabel="turn", xticks=[one.number for one in turns])
+    left.legend(loc="lower right", frameon=False)
+    known = _lessons(turns)
+    if known:
+        at = [number for number, _ in known]
+        before, after = ([said[key] for _, said in known] for key in ("before", "after"))
+        right.vlines(at, after, before, color=INK, alpha=0.3)
+        right.plot(at, before, "o", color=OTHER, label="before")
+        right.plot(at, after, "o", color=GOOD, label="after learning")
+        right.set(yscale="log")
+        right.legend(frameon=False)
+    right.set(ylabel="held-out prediction error", xlabel="turn", xticks=[one.number for one in turns])
+    for axis in (left, right):
+        axis.spines[["top", "right"]].set_visible(False)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=120)
+    publish(out, drawn.getbuffer())
+    return out
+
+
+def report(run: Run) -> Path:
+    """The page of a run, beside its steps."""
+    turns = run.standing.turns if run.standing is not None else ()
+    page = Page("Crank", lead=f"{run.order.loaded.value.scene.task.name}, {len(turns)} turns; {run.ended}")
+    page.section("Sealed success", "Trials on what stands in for the robot; intervals hold at any look.")
+    marks = [_mark(one) for one in turns if one.tried is not None]
+    if marks:
+        page.draw(forest(marks, x=Axis("success", low=0.0, high=1.0)))
+    known = _lessons(turns)
+    if known:
+        page.section("Prediction error", "A window ahead, on trials that nothing learned from.")
+        at = [float(number) for number, _ in known]
+        curves = [
+            Line(name=name, x=at, y=[said[key] for _, said in known], dots=True)
+            for name, key in (("before", "before"), ("after learning", "after"))
+        ]
+        page.draw(lines(curves, x=Axis("turn"), y=Axis("error", low=0.0)))
+        page.section("What the log said of the world")
+        for number, said in known:
+            page.text(f"Turn {number}; {'kept' if turns[number].kept_simulator else 'not kept'}.")
+            page.table(("param", "thought", "found", "spread", "before", "trusted"), said["told"])
+    page.section("Turns")
+    page.table(("turn", "what became of it", "why"), [(one.number, tag(one.ending), one.why) for one in turns])
+    for one in turns:
+        if one.validated is not None:
+            page.section(f"Gate of turn {one.number}")
+            page.findings(Verdict.parse(one.validated["verdict"]).findings)
+    page.section("Steps")
+    rows = [(one.number, d.step.stage, d.step.name, d.digest[:12], d.took_s) for one in turns for d in one.steps]
+    page.table(("turn", "stage", "folder", "came to", "seconds"), rows, sortable=True)
+    return page.write(run.order.out / "report.html")
+
+
+def _lessons(turns: Sequence[Turn]) -> list[tuple[int, Mapping[str, Any]]]:
+    """What the simulator learned, and in which turn."""
+    return [(one.number, one.learned) for one in turns if one.learned is not None]
+
+
+def _rate(one: Turn) -> tuple[float, float, float]:
+    said = one.tried or {"outcomes": []}
+    good = said["outcomes"].count("success")
+    within = rate.interval(good, len(said["outcomes"]) - good, 0.05)
+    return share(said), within.low, within.high
+
+
+def _mark(one: Turn) -> Mark:
+    value, low, high = _rate(one)
+    kind = "pass" if one.ending == "promoted" else "marginal"
+    return Mark(label=f"turn {one.number}", value=value, low=low, high=high, kind=kind, note=one.ending)

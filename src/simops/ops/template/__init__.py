@@ -1,0 +1,1 @@
+"""The project that `simops init` writes: real files, checked and run like all the others."""

@@ -1,0 +1,1 @@
+"""Engines, motors, sensors and randomization, one file each."""

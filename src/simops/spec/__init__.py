@@ -1,0 +1,1 @@
+"""Simulation as code: YAML or Python in, frozen objects out."""

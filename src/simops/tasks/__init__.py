@@ -1,0 +1,1 @@
+"""Built-in tasks and their scenes, one folder each."""

@@ -1,0 +1,1 @@
+"""A cube thrown onto a table, to learn contact from."""

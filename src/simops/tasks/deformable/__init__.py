@@ -1,0 +1,1 @@
+"""Tasks among things that bend: foam to pick, a cable in the way, a cloth that falls."""

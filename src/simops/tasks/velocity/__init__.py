@@ -1,0 +1,1 @@
+"""A quadruped that walks as commanded."""

@@ -1,0 +1,1 @@
+"""Conformance kits for plugin authors."""
