@@ -33,7 +33,16 @@ def kept(out: Path) -> set[tuple[int, str, str]]:
 
 
 def pictures(folder: Path) -> dict[str, str]:
-    return {name: sha for name, sha in contents(folder).items() if name.startswith(("videos/", "frames/"))}
+    """Files of pictures and their digests, but for those in colour, whose coder does not promise its bytes."""
+    found = contents(folder).items()
+    return {name: "colour" if "rgb" in name else sha for name, sha in found if name.startswith(("videos/", "frames/"))}
+
+
+def alike(folder: Path, other: Path) -> bool:
+    """Whether the colour films of two folders show the same, as well as a lossy coder can tell."""
+    one, two = ([decode(read(at, film)) for film in films(at) if film.kind == "rgb"] for at in (folder, other))
+    apart = [np.abs(a.astype(int) - b).mean() for a, b in zip(one, two, strict=True)]
+    return max(apart) < 0.5  # films of two episodes are more than 1 apart
 
 
 @needs_gl
@@ -75,6 +84,7 @@ def test_a_run_stopped_between_rows_and_films_completes_the_films(tmp_path: Path
     end = run(order, unwatched)
     assert (end.done, end.filmed) == (8, 2 if stage == "filming" else 3)
     assert pictures(order.out) == pictures(whole.out)
+    assert alike(order.out, whole.out)
     assert Dataset.open(order.out).digest() == Dataset.open(whole.out).digest()
 
 
