@@ -50,3 +50,21 @@ def test_the_gate_of_an_example_lets_the_expert_through(tmp_path: Path) -> None:
     spec = ROOT / "examples" / "validate_pendulum" / "gate.yaml"
     less = ["--set", "gap_episodes=0", "--set", "canary_episodes=8", "--no-pictures"]
     assert main(["validate", str(spec), "--out", str(tmp_path / "gate"), *small, *less]) == 0
+
+
+@pytest.mark.parametrize("name", ["foam", "cable"])
+def test_the_gates_with_things_that_bend_hold(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(ROOT / "examples" / "validate_soft" / f"{name}.yaml")]) == 0
+    assert "OK as validate" in capsys.readouterr().out
+
+
+def test_the_expert_gets_the_cube_past_a_cable(tmp_path: Path) -> None:
+    spec = ROOT / "examples" / "validate_soft" / "cable.yaml"
+    sets = (
+        "suite.disturbance.scenarios=0",
+        "suite.nominal={scenarios: 8, rate: 0.5}",
+        "suite.edge={scenarios: 8, rate: 0.5}",
+    )
+    less = ("gap_episodes=0", "canary_episodes=8")
+    small = [word for change in (*sets, *less) for word in ("--set", change)]
+    assert main(["validate", str(spec), "--out", str(tmp_path / "gate"), *small, "--no-pictures"]) == 0

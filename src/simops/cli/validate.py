@@ -52,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
     if args.plan:
         return _plan(args, console)
     order = load_order(args.spec, overrides=args.overrides, out=args.out, candidate=args.bundle)
-    console.print(f"{order.policy.digest[:16]} in at most {len(order.suite):,} scenarios of {order.task.name}")
+    judged = order.policy.digest.partition("(")[0][:16]  # of a bundle a hash, of a policy in code its recipe
+    console.print(f"{judged} in at most {len(order.suite):,} scenarios of {order.task.name}")
     try:
         with display(console) as watch:
             gate = validate(order, watch)
