@@ -3,16 +3,17 @@
 Every arm may train for the same number of laps in all, and try the robot equally often. A seed is another hidden
 reality and another training. Each is then tried on the same fresh trials that nothing has seen. Losses are printed too.
 
-    python benchmarks/crank.py [--seeds 5] [--laps 112] [--turns 1] [--trials 200] [--reality FILE] [--full]
+    python -m benchmarks.crank [--seeds 5] [--first 1] [--laps 112] [--turns 1] [--trials 200] [--reality FILE] [--full]
 
-  crank        train, try, learn the simulator, patch, train in it, and so on; what is live at the end
-  none         no randomization: the nominal world, all laps
-  wide         wide uniform randomization of everything that may be unknown, all laps
-  identified   half the laps in the nominal world, its trials identify the params, the rest goes on at exactly those
-  longer       just train longer, as the task randomises
+Every arm trains twice: a first time, and then on from its own networks, with turns times as many laps.
 
-An arm of learned parts alone, a network in the simulator in place of identified numbers, is not there: the crank has
-no such part to switch on by itself.
+  crank        train, try, learn the simulator, patch, train on in it, and so on; what is live at the end
+  none         no randomization: the nominal world, twice
+  wide         uniform randomization, wide enough to hold every reality of the far family, twice
+  identified   the nominal world; then its trials identify the params, and it goes on at exactly those
+  parts        the nominal world; then a network learns from its trials what torque the nominal numbers leave
+               unexplained, and it goes on in the nominal world with that network in it
+  longer       just train longer, as the task randomises, twice
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.parts import Parts
 from simops.core import marginal
 from simops.core.belief import Belief, Box
 from simops.core.policy import Random
-from simops.core.protocols import Policy
+from simops.core.protocols import Engine, Policy
 from simops.core.simulator import Simulator
 from simops.core.trajectory import Trajectory
 from simops.core.trial import attempt
@@ -40,14 +43,16 @@ from simops.ops import learn, logbook
 from simops.ops.crank import crank, load_order
 from simops.ops.sealed import Sealed
 from simops.ops.stages import BUNDLE, untouched
+from simops.sim.mujoco import Mujoco
 from simops.spec.crank import Crank, load_crank
 from simops.spec.randomize import randomize
 
 SPEC = Path(__file__).parents[1] / "examples" / "crank_pendulum" / "crank.yaml"
-ARMS = ("crank", "none", "wide", "identified", "longer")
+FAR = SPEC.with_name("far.yaml")
+ARMS = ("crank", "none", "wide", "identified", "parts", "longer")
 FRESH, LEFT_OUT = 5_000_000, 6_000_000
-WIDE = 0.6
-"""Of a param's nominal value, to both sides; of its range, where it is nominally zero."""
+WIDE = {"bob_mass": (0.5, 2.2), "hinge_damping": (0.0, 0.5), "motor_delay": (0.0, 0.1), "hinge_stiction": (0.0, 0.2)}
+"""What the wide arm draws from; every reality of the far family lies within."""
 
 
 def main() -> None:
@@ -57,7 +62,7 @@ def main() -> None:
     parser.add_argument("--laps", type=int, default=112)
     parser.add_argument("--turns", type=int, default=1)
     parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--reality", type=Path, default=SPEC.parent / "reality.yaml", help="file of a sealed pendulum")
+    parser.add_argument("--reality", type=Path, default=FAR, help="file of a sealed pendulum")
     parser.add_argument("--arms", nargs="*", default=ARMS)
     parser.add_argument("--full", action="store_true", help="ten seeds and three turns")
     args = parser.parse_args()
@@ -86,28 +91,46 @@ def main() -> None:
 
 def arms(arm: str, spec: Crank, seed: int, laps: int, turns: int) -> tuple[Policy, Simulator, int]:
     """The policy and the simulator that an arm ends with, and the laps it took."""
-    whole = laps * (turns + 1)
-    came = untouched(spec)
+    came, on = untouched(spec), laps * turns
     if arm == "crank":
         return cranked(spec, seed, laps, turns)
-    if arm == "none":
-        return trained(spec, nominal(spec), whole)[0], came, whole
-    if arm == "wide":
-        return trained(spec, wide(spec), whole)[0], came, whole
-    if arm == "longer":
-        return trained(spec, spec.task.belief, whole)[0], came, whole
-    first, begun = trained(spec, nominal(spec), whole // 2)
+    first = {"wide": wide(spec), "longer": spec.task.belief}.get(arm, nominal(spec))
+    policy, begun = begun_with(spec, first, laps)
+    belief, found, engine = first, came, spec.engine
+    if arm in {"identified", "parts"}:
+        log = tries(spec, seed, policy)
+    if arm == "identified":
+        found = learn.learn(log, came).simulator
+        belief = middle(spec, found)
+    if arm == "parts":
+        engine = Mujoco(motor=Parts.taught(log))
+        found = replace(came, engine=engine)
+    return trained(spec, belief, on, begun, engine)[0], found, laps + on
+
+
+@cache
+def begun_with(spec: Crank, belief: Belief, laps: int) -> tuple[Policy, bytes]:
+    """The first training, which arms may have in common."""
+    return trained(spec, belief, laps)
+
+
+def tries(spec: Crank, seed: int, policy: Policy) -> list[Trajectory]:
+    """What a policy did on the robot, and what a few slow commands did, as many as a turn of the crank has."""
     with reality(spec, seed).open(spec.task, 32) as robot:
         count = spec.trials.episodes
         log = [
-            *attempt(first, spec.task, robot, range(count)),
-            *attempt(Random(hold_steps=10), spec.task, robot, range(count, count + 6)),
+            *attempt(policy, spec.task, robot, range(count)),
+            *attempt(Random(hold_steps=10), spec.task, robot, range(count, count + spec.trials.explore)),
         ]
-    found = learn.learn([logbook.let_out(one) for one in log], came).simulator
-    middle = marginal.moments(marginal.beside(spec.task.belief, found.belief)).mean
-    params = marginal.beside(spec.task.belief, found.belief).params
-    point = tuple(float(np.clip(v, p.low, p.high)) for v, p in zip(middle, params, strict=True))
-    return trained(spec, Box(params, point, point), whole - whole // 2, begun)[0], found, whole
+    return [logbook.let_out(one) for one in log]
+
+
+def middle(spec: Crank, found: Simulator) -> Belief:
+    """Exactly what was identified."""
+    whole = marginal.beside(spec.task.belief, found.belief)
+    values = marginal.moments(whole).mean
+    point = tuple(float(np.clip(v, p.low, p.high)) for v, p in zip(values, whole.params, strict=True))
+    return Box(whole.params, point, point)
 
 
 def settings(seed: int, laps: int, where: Path) -> list[str]:
@@ -128,7 +151,9 @@ def cranked(spec: Crank, seed: int, laps: int, turns: int) -> tuple[Policy, Simu
         return load_bundle(standing.champion.folder / BUNDLE), standing.simulator, laps * len(trainings)
 
 
-def trained(spec: Crank, belief: Belief, laps: int, begun: bytes = b"") -> tuple[Policy, bytes]:
+def trained(
+    spec: Crank, belief: Belief, laps: int, begun: bytes = b"", engine: Engine | None = None
+) -> tuple[Policy, bytes]:
     """A policy in such worlds, from nothing or from a checkpoint, and its own; episodes begin as the spec has them."""
     trainer = spec.trainer
     if not isinstance(trainer, Ppo):
@@ -136,9 +161,8 @@ def trained(spec: Crank, belief: Belief, laps: int, begun: bytes = b"") -> tuple
     from simops.core.training import Course
 
     drawn = randomize(belief, spec.randomization.groups).belief
-    course = Course(
-        task=replace(spec.task, belief=drawn), engine=spec.engine, belief=drawn, seed=spec.seed, begun=begun
-    )
+    task = replace(spec.task, belief=drawn)
+    course = Course(task=task, engine=engine or spec.engine, belief=drawn, seed=spec.seed, begun=begun)
     with replace(trainer, laps=laps).open(course) as training:
         while training.done < training.laps:
             training.advance()
@@ -153,14 +177,10 @@ def nominal(spec: Crank) -> Belief:
 
 
 def wide(spec: Crank) -> Belief:
-    """Everything that changes the physics, wide open."""
+    """Everything that may be unknown, wide open."""
     params = spec.task.belief.params
-    low, high = list[float](), list[float]()
-    for param in params:
-        by = WIDE * (abs(param.nominal) or (param.high if np.isfinite(param.high) else 0.0)) if param.changes else 0.0
-        low.append(max(param.low, param.nominal - by))
-        high.append(min(param.high, param.nominal + by))
-    return Box(params, tuple(low), tuple(high))
+    low, high = zip(*(WIDE.get(param.name, (param.nominal, param.nominal)) for param in params), strict=True)
+    return Box(params, low, high)
 
 
 def reality(spec: Crank, seed: int) -> Sealed:

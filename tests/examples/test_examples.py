@@ -38,9 +38,21 @@ def test_an_example_runs(example: Path, tmp_path: Path) -> None:
     assert len(Dataset.open(tmp_path / "out")) == 4
 
 
-def test_the_crank_of_an_example_holds_and_can_be_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    spec = ROOT / "examples" / "crank_pendulum" / "crank.yaml"
-    assert main(["plan", str(spec), "--out", str(tmp_path / "out")]) == 0
+@pytest.mark.parametrize(
+    ("example", "reality"),
+    [
+        ("crank_pendulum", "reality.yaml"),
+        ("crank_pendulum", "far.yaml"),
+        ("crank_go2", "reality.yaml"),
+        ("crank_pick_and_place", "reality.yaml"),
+    ],
+)
+def test_the_crank_of_an_example_holds_and_can_be_planned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], example: str, reality: str
+) -> None:
+    """The plan asks the sealed robot who it is, so its file holds as well."""
+    spec = ROOT / "examples" / example / "crank.yaml"
+    assert main(["plan", str(spec), "--out", str(tmp_path / "out"), "--set", f"reality.path={reality}"]) == 0
     assert "a policy in what is believed; it was never done" in capsys.readouterr().out
 
 

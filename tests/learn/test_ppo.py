@@ -65,6 +65,11 @@ def test_a_training_that_goes_on_from_a_checkpoint_comes_to_the_same_bytes(ppo: 
     assert bytes_after(ppo, checkpoint=held) == bytes_after(ppo)
 
 
+def test_a_training_goes_on_from_its_first_lap_which_only_looked() -> None:
+    every = replace(PPO, checkpoint_every=1)
+    assert bytes_after(every, checkpoint=_after(every, COURSE, 1)) == bytes_after(every)
+
+
 def test_what_else_draws_random_numbers_changes_nothing() -> None:
     with PPO.open(COURSE) as training:
         while training.done < training.laps:

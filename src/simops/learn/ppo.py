@@ -259,7 +259,7 @@ class PpoTraining:
 
     def _learn(self) -> dict[str, float]:
         self._pay.close()
-        if self.done == 0 and (self._ppo.normalise_observations or self._ppo.normalise_rewards):
+        if self.done < self._only_looked:
             self.learner.look()
             return {}
         try:
@@ -274,6 +274,11 @@ class PpoTraining:
             return {"strikes": float(self._strikes)}
         self._strikes = 0
         return losses
+
+    @property
+    def _only_looked(self) -> int:
+        """Laps at the beginning that only tell how large things are."""
+        return int(self._ppo.normalise_observations or self._ppo.normalise_rewards)
 
     def _begin(self) -> None:
         """Begin a new episode in every copy, so that what follows depends on nothing but what a checkpoint holds."""
@@ -374,7 +379,7 @@ class PpoTraining:
         except (RuntimeError, KeyError, ValueError) as error:
             what = f"the checkpoint is not complete: {str(error).splitlines()[0]}"
             raise DataError(what, attempt="an earlier checkpoint, or training anew", fault="TRN-012") from error
-        if self.done > 0 and not saved.under("optimizer"):
+        if self.done > self._only_looked + self._strikes and not saved.under("optimizer"):
             raise DataError("the checkpoint has no optimizer", fault="TRN-012")
 
 

@@ -27,7 +27,7 @@ from simops.spec.patched import overridden
 OUT = Path("out")
 SPEC, LOCKED, SUMMARY = "spec.yaml", "spec.lock", "crank.json"
 ALPHA = 0.05
-"""Probability, at most, that a whole crank promotes a policy that is no better."""
+"""Probability, at most, that a whole crank promotes a policy that is no better; and the same of a simulator."""
 
 
 @final
@@ -163,6 +163,7 @@ def _begin(order: Order) -> None:
         raise DataError(
             "another spec was cranked there", where=str(order.out), attempt="another --out", fault="CFG-008"
         )
+    ratchet.look(order.out)
     publish(order.out / SPEC, order.text.encode())
     publish(path, said.encode())
 

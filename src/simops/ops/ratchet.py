@@ -18,6 +18,12 @@ LIVE = "live"
 HOME = "registry"
 
 
+def look(out: Path) -> None:
+    """Raise now, and not after hours of work, if there is a registry that cannot be written to."""
+    if (out / HOME).is_dir():
+        Registry(out / HOME, create=True).close()
+
+
 def keep(out: Path, task: str, turn: Turn) -> None:
     """Note what a turn promoted; once more is as good as once."""
     exported = _step(turn, "export")

@@ -116,8 +116,11 @@ def trials(bench: Bench, turn: int, exported: Done, *, who: str, after: int = 0)
     return Step(stage="trials", turn=turn, inputs=inputs, work=work, about=about)
 
 
-def learned(bench: Bench, turn: int, simulator: Simulator, logs: Sequence[Done]) -> Step:
-    """Learn from every log, and compare with what was believed on what nobody has learned from."""
+def learned(bench: Bench, turn: int, simulator: Simulator, logs: Sequence[Done], *, alpha: float) -> Step:
+    """Learn from every log, and compare with what was believed on what nobody has learned from.
+
+    `alpha` is the probability, at most, of calling a simulator better that is not.
+    """
     spec = bench.spec
 
     def work(folder: Path) -> Mapping[str, Any]:
@@ -136,7 +139,7 @@ def learned(bench: Bench, turn: int, simulator: Simulator, logs: Sequence[Done])
         ]
         verdict = learn.judged(
             errors[0], errors[1], about=learn.digest(found.simulator), suite=learn.digest_of(unseen),
-            alpha=spec.validation.alpha,
+            alpha=alpha,
         )  # fmt: skip
         publish(folder / SIMULATOR / VERDICT, verdict.text().encode())
         return {
@@ -155,6 +158,7 @@ def learned(bench: Bench, turn: int, simulator: Simulator, logs: Sequence[Done])
         "simulator": learn.digest(simulator),
         "log": " ".join(log.digest[:16] for log in logs),
         "learning": bench.said("learning", "scene", "engine", "unknowns", "trials"),
+        "alpha": f"{alpha:.6g}",
     }
     return Step(stage="learn", turn=turn, inputs=inputs, work=work, about=f"the simulator, from {len(logs)} logs")
 

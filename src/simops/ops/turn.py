@@ -86,7 +86,7 @@ class Turn:
 def turn(bench: Bench, standing: Standing, number: int, *, root: Path, alpha: float) -> Steps[Standing]:
     """The steps of a turn, and what stands after it."""
     now = _Now(bench, standing, number)
-    yield from _simulate(now)
+    yield from _simulate(now, alpha)
     if now.same:
         return now.ended(
             "unchanged",
@@ -113,11 +113,11 @@ def turn(bench: Bench, standing: Standing, number: int, *, root: Path, alpha: fl
     return now.ended(ending, why, root=root, champion=bundle if ending == "promoted" else live)
 
 
-def _simulate(now: _Now) -> Steps[None]:
+def _simulate(now: _Now, alpha: float) -> Steps[None]:
     """Learn from what is new in the log, and keep what is better."""
     if now.bench.reality is None or not any(log.step.turn == now.number - 1 for log in now.logs):
         return
-    found = yield from now.did(stages.learned(now.bench, now.number, now.simulator, now.logs))
+    found = yield from now.did(stages.learned(now.bench, now.number, now.simulator, now.logs, alpha=alpha))
     now.notes["learned"] = found.said
     if Verdict.parse(found.said["verdict"]).status == "pass":
         now.simulator, now.notes["kept_simulator"] = stages.taught(now.simulator, found), True
