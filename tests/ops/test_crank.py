@@ -17,7 +17,8 @@ from simops.core.errors import DataError, SpecError
 from simops.data.files import unseal
 from simops.ops import logbook
 from simops.ops.crank import SUMMARY, Run, crank, load_order
-from simops.ops.planned import plan, runs, turns
+from simops.ops.kept import runs, turns
+from simops.ops.planned import plan
 from simops.ops.registry import Registry
 from simops.ops.sealed import Sealed
 from simops.ops.stages import LOG, Bench, shape, untouched

@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
     from simops.core.errors import DataError
     from simops.core.failure import words
-    from simops.ops.planned import diagnosis
+    from simops.ops.kept import diagnosis
 
     found = diagnosis(args.run, args.turn)
     if found is None:

@@ -50,6 +50,7 @@ COMMANDS = (
     Command("plan", "what a crank would do, and why, before anything does", "simops.cli.plan"),
     Command("runs", "which cranks there are, and what they came to", "simops.cli.runs"),
     Command("show", "one crank, turn by turn", "simops.cli.show"),
+    Command("ui", "runs, verdicts, failures and datasets in this machine's browser", "simops.web.command"),
     Command("diagnose", "what failed in a turn of a crank, made small, and what it comes from", "simops.cli.diagnose"),
     Command("patch", "look at what a crank would change in a spec, do it, or take it back", "simops.cli.patch"),
     Command(

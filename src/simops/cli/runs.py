@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from simops.ops.planned import runs, turns
+    from simops.ops.kept import runs, turns
 
     table = Table(box=None, pad_edge=False)
     for heading in ("run", "turns", "live success", "champion", "ended"):

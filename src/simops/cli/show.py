@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from simops.ops.planned import summary, turns
+    from simops.ops.kept import summary, turns
 
     console = Console(soft_wrap=True, markup=False, highlight=False)
     said = summary(args.run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,9 @@ from simops.core.robot import Reality
 from simops.core.task import Task
 from simops.data.files import Lock, make_folder, publish, seal
 from simops.ops import ratchet, stages, steps, train
+from simops.ops.beat import Beat
 from simops.ops.hardening import ended
+from simops.ops.kept import LOCKED, SPEC, SUMMARY
 from simops.ops.patches import Patches
 from simops.ops.sealed import Sealed
 from simops.ops.stages import Bench
@@ -25,9 +28,10 @@ from simops.spec.lock import lock
 from simops.spec.patched import overridden
 
 OUT = Path("out")
-SPEC, LOCKED, SUMMARY = "spec.yaml", "spec.lock", "crank.json"
 ALPHA = 0.05
 """Probability, at most, that a whole crank promotes a policy that is no better; and the same of a simulator."""
+FIGURES = ("reward", "success", "steps_per_s")
+"""Of a lap of training, that are told outside."""
 
 
 @final
@@ -66,6 +70,14 @@ class Run:
     ended: str = ""
     """Why it was over, once it is."""
 
+    @property
+    def left_s(self) -> float | None:
+        """Seconds to go, by what the turns so far took; in the first, of its training alone."""
+        if not self.turn:
+            return None if self.training is None else self.training.left_s
+        spent = time.perf_counter() - self.began
+        return max(0.0, spent / self.turn * (self.order.turns + 1 - self.turn))
+
 
 Watch = Callable[[Run], None]
 
@@ -95,24 +107,47 @@ def crank(order: Order, watch: Watch) -> Run:
     try:
         _begin(order)
         seen = Run(order)
-        bench = bench_of(order, lambda run: _training(seen, run, watch))
-        standing = Standing(simulator=stages.untouched(bench.spec), text=order.text)
-        for number in range(order.turns + 1):
-            seen.turn, seen.standing = number, standing
-            bench = at(bench, order, standing.text)
-            walk = turn(bench, standing, number, root=order.root, alpha=ALPHA / max(1, order.turns))
-            standing = _walked(walk, order.home, seen, watch)
-            seen.standing = standing
-            _keep(order, standing.turns[-1])
-            watch(seen)
-            seen.ended = ended(standing.turns, bench.spec.hardened)
-            if seen.ended:
-                break
-        seen.ended = seen.ended or f"{order.turns} turns were asked for"
-        publish(order.out / SUMMARY, seal(_summary(order, standing, seen.ended)))
+        with Beat(order.out, lambda: now(seen)):
+            _turned(order, seen, watch)
         return seen
     finally:
         writer.release()
+
+
+def now(seen: Run) -> dict[str, Any]:
+    """What is being done, for whoever looks from outside."""
+    training = seen.training
+    last = training.history[-1] if training is not None and training.history else None
+    figures = {} if last is None else {name: float(last.figures[name]) for name in FIGURES if name in last.figures}
+    return {
+        "turn": seen.turn,
+        "turns": seen.order.turns,
+        "stage": seen.stage,
+        "about": seen.about,
+        "left_s": seen.left_s,
+        "laps": 0 if training is None else training.laps,
+        "lap": 0 if last is None else last.number,
+        "figures": {name: value for name, value in figures.items() if math.isfinite(value)},
+        "ended": seen.ended,
+    }
+
+
+def _turned(order: Order, seen: Run, watch: Watch) -> None:
+    bench = bench_of(order, lambda run: _training(seen, run, watch))
+    standing = Standing(simulator=stages.untouched(bench.spec), text=order.text)
+    for number in range(order.turns + 1):
+        seen.turn, seen.standing = number, standing
+        bench = at(bench, order, standing.text)
+        walk = turn(bench, standing, number, root=order.root, alpha=ALPHA / max(1, order.turns))
+        standing = _walked(walk, order.home, seen, watch)
+        seen.standing = standing
+        _keep(order, standing.turns[-1])
+        watch(seen)
+        seen.ended = ended(standing.turns, bench.spec.hardened)
+        if seen.ended:
+            break
+    seen.ended = seen.ended or f"{order.turns} turns were asked for"
+    publish(order.out / SUMMARY, seal(_summary(order, standing, seen.ended)))
 
 
 def bench_of(order: Order, watch: Callable[[train.Run], None]) -> Bench:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from simops.gate import rate
-from simops.ops.crank import Run, Watch
+from simops.ops.crank import FIGURES, Run, Watch
 from simops.ops.turn import Turn
 
 STAGES = ("learn", "train", "export", "explore", "validate", "trials", "diagnose")
@@ -116,18 +116,15 @@ def _lap(run: Run) -> str:
     if seen is None or not seen.history:
         return ""
     figures = seen.history[-1].figures
-    told = ", ".join(f"{name} {figures[name]:.3g}" for name in ("reward", "success", "steps_per_s") if name in figures)
+    told = ", ".join(f"{name} {figures[name]:.3g}" for name in FIGURES if name in figures)
     return f"lap {len(seen.history)} of {seen.laps}, {told}"
 
 
 def _left(run: Run) -> str:
     """By what the turns so far took; the first one knows no better than its training."""
-    seen = run.training
-    now = None if seen is None else seen.left_s
-    if not run.turn:
-        return "not known yet" if now is None else f"{now:.0f} s of this training, then more"
-    spent = time.perf_counter() - run.began
-    return f"about {max(0.0, spent / run.turn * (run.order.turns + 1 - run.turn)):.0f} s"
+    if run.left_s is None:
+        return "not known yet"
+    return f"about {run.left_s:.0f} s" if run.turn else f"{run.left_s:.0f} s of this training, then more"
 
 
 def _short(value: str) -> str:

@@ -57,14 +57,17 @@ class Page:
         rows = "".join(f"<tr><th>{escape(name)}</th>{_cell(value)}</tr>" for name, value in facts.items())
         self._parts.append(f'<table class="facts">{rows}</table>')
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, sortable: bool = False) -> None:
-        """A table; with `sortable`, a click on a column's name sorts by it."""
+    def table(
+        self, columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, sortable: bool = False, kind: str = ""
+    ) -> None:
+        """A table; with `sortable`, a click on a column's name sorts by it; `kind` is for how it looks."""
         self._sorts |= sortable
         head = "".join(f"<th>{escape(name)}</th>" for name in columns)
         body = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in rows)
-        kind = ' class="sortable"' if sortable else ""
+        kinds = " ".join([*(["sortable"] if sortable else []), *([kind] if kind else [])])
+        shown = f' class="{escape(kinds, quote=True)}"' if kinds else ""
         self._parts.append(
-            f'<div class="wide"><table{kind}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+            f'<div class="wide"><table{shown}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
         )
 
     def findings(self, findings: Iterable[Finding]) -> None:
@@ -90,6 +93,10 @@ class Page:
         """A chart from `ops.plot`."""
         self._figure(drawing.markup, caption)
 
+    def put(self, drawing: Drawing) -> None:
+        """Markup as it stands, without a frame around it."""
+        self._parts.append(drawing.markup)
+
     def image(self, data: bytes, caption: str = "") -> None:
         """A PNG, GIF, JPEG or WebP, inside the page; raises for anything else."""
         self._figure(_image(data, caption), caption)
@@ -103,17 +110,21 @@ class Page:
         """Text as it stands, as a command to copy."""
         self._parts.append(f"<pre>{escape(text)}</pre>")
 
-    def html(self) -> str:
-        """The whole file."""
+    def main(self) -> str:
+        """What stands between head and foot, for whoever frames it otherwise."""
         links = [f'<a href="#s{i}">{escape(name)}</a>' for i, name in enumerate(self._contents, 1)]
         contents = f"<nav>{' '.join(links)}</nav>" if len(links) > 3 else ""
-        head, lead, *rest = self._parts
+        head, lead, *rest = self._parts if self.title else ["", "", *self._parts[2:]]
+        return f"{head}\n{lead}\n{contents}\n{chr(10).join(rest)}"
+
+    def html(self) -> str:
+        """The whole file."""
         script = f"<script>{SORT}</script>" if self._sorts else ""
         return (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{escape(self.title)}</title><style>{STYLE}</style></head>\n"
-            f"<body><main>\n{head}\n{lead}\n{contents}\n{chr(10).join(rest)}\n</main>{script}</body></html>\n"
+            f"<body><main>\n{self.main()}\n</main>{script}</body></html>\n"
         )
 
     def write(self, path: Path) -> Path:

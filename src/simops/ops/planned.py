@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, final
+from typing import Literal, final
 
-from simops.core.errors import DataError
-from simops.data.files import unseal
 from simops.ops import stages, steps
-from simops.ops.crank import ALPHA, SUMMARY, Order, at, bench_of
+from simops.ops.crank import ALPHA, Order, at, bench_of
 from simops.ops.hardening import ended
 from simops.ops.steps import Step
 from simops.ops.turn import Standing, turn
@@ -68,31 +64,3 @@ def _ahead(order: Order, step: Step) -> list[Row]:
     return rows + [
         Row(number, "turn", "then", f"after turn {number - 1}") for number in range(step.turn + 1, order.turns + 1)
     ]
-
-
-def runs(root: Path) -> list[tuple[Path, Mapping[str, Any] | None]]:
-    """Every crank below a folder, and what it came to; nothing where it is not over."""
-    found = sorted({path.parent for path in root.glob("**/spec.lock") if (path.parent / "steps").is_dir()})
-    return [(path, summary(path)) for path in found]
-
-
-def summary(run: Path) -> Mapping[str, Any] | None:
-    """What a crank came to."""
-    if not (run / "steps").is_dir():
-        raise DataError("there is no crank", where=str(run), attempt="simops runs")
-    return unseal(run / SUMMARY) if (run / SUMMARY).is_file() else None
-
-
-def turns(run: Path) -> list[Mapping[str, Any]]:
-    """What its turns came to, as far as it is."""
-    found = sorted(run.glob("turn-*.json"), key=lambda path: int(path.stem.removeprefix("turn-")))
-    return [unseal(path) for path in found]
-
-
-def diagnosis(run: Path, number: int | None) -> tuple[int, Mapping[str, Any]] | None:
-    """What the failures of a turn came to, or of the last that had some."""
-    for one in reversed(turns(run)):
-        named = [name for stage, name, _ in one["steps"] if stage == "diagnose"]
-        if named and number in {None, one["turn"]}:
-            return int(one["turn"]), unseal(run / "steps" / named[0] / steps.RECORD)["said"]
-    return None
