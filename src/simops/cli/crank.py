@@ -58,5 +58,6 @@ def run(args: argparse.Namespace) -> int:
         console.print(f"picture: {draw(turns, order.out / 'crank.png')}")
     except ExtraError as error:
         console.print(f"no picture: {error.what}; {error.attempt}")
+    console.print(f"simops ui {order.out.parent} shows it, and every other run there")
     refused = all(one.ending in {"refused", "unchanged"} for one in turns)
     return GateRefused.exit_code if refused else 0

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from simops.core.errors import ExtraError
-from simops.core.verdict import Verdict
 from simops.data.files import publish
 from simops.gate import rate
+from simops.ops import crank_story, kept
 from simops.ops.crank import Run
-from simops.ops.page import Page, tag
-from simops.ops.plot import Axis, Line, Mark, forest, lines
+from simops.ops.page import Page
 from simops.ops.turn import Turn, share
 
 INK, GOOD, OTHER = "#22303c", "#2a7f62", "#c4573a"
@@ -64,35 +63,11 @@ def draw(turns: Sequence[Turn], out: Path) -> Path:
 
 def report(run: Run) -> Path:
     """The page of a run, beside its steps."""
-    turns = run.standing.turns if run.standing is not None else ()
-    page = Page("Crank", lead=f"{run.order.loaded.value.scene.task.name}, {len(turns)} turns; {run.ended}")
-    page.section("Sealed success", "Trials on what stands in for the robot; intervals hold at any look.")
-    marks = [_mark(one) for one in turns if one.tried is not None]
-    if marks:
-        page.draw(forest(marks, x=Axis("success", low=0.0, high=1.0)))
-    known = _lessons(turns)
-    if known:
-        page.section("Prediction error", "A window ahead, on trials that nothing learned from.")
-        at = [float(number) for number, _ in known]
-        curves = [
-            Line(name=name, x=at, y=[said[key] for _, said in known], dots=True)
-            for name, key in (("before", "before"), ("after learning", "after"))
-        ]
-        page.draw(lines(curves, x=Axis("turn"), y=Axis("error", low=0.0)))
-        page.section("What the log said of the world")
-        for number, said in known:
-            page.text(f"Turn {number}; {'kept' if turns[number].kept_simulator else 'not kept'}.")
-            page.table(("param", "thought", "found", "spread", "before", "trusted"), said["told"])
-    page.section("Turns")
-    page.table(("turn", "what became of it", "why"), [(one.number, tag(one.ending), one.why) for one in turns])
-    for one in turns:
-        if one.validated is not None:
-            page.section(f"Gate of turn {one.number}")
-            page.findings(Verdict.parse(one.validated["verdict"]).findings)
-    page.section("Steps")
-    rows = [(one.number, d.step.stage, d.step.name, d.digest[:12], d.took_s) for one in turns for d in one.steps]
-    page.table(("turn", "stage", "folder", "came to", "seconds"), rows, sortable=True)
-    return page.write(run.order.out / "report.html")
+    order = run.order
+    turns = kept.told(order.out)
+    page = Page(f"Crank: {order.loaded.value.scene.task.name}", lead=f"{len(turns)} turns; ended: {run.ended}.")
+    crank_story.fill(page, turns)
+    return page.write(order.out / "report.html")
 
 
 def _lessons(turns: Sequence[Turn]) -> list[tuple[int, Mapping[str, Any]]]:
@@ -105,9 +80,3 @@ def _rate(one: Turn) -> tuple[float, float, float]:
     good = said["outcomes"].count("success")
     within = rate.interval(good, len(said["outcomes"]) - good, 0.05)
     return share(said), within.low, within.high
-
-
-def _mark(one: Turn) -> Mark:
-    value, low, high = _rate(one)
-    kind = "pass" if one.ending == "promoted" else "marginal"
-    return Mark(label=f"turn {one.number}", value=value, low=low, high=high, kind=kind, note=one.ending)

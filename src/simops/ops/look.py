@@ -32,6 +32,16 @@ svg text{fill:var(--ink);font-family:inherit}
 .heat{fill:var(--c2);stroke:var(--rule);stroke-width:.5}
 .open{fill:none;stroke:var(--soft);stroke-width:.7;stroke-dasharray:3 3}
 .tag{white-space:nowrap}
+figure svg.half{min-width:300px;max-width:none}figure svg.wide-chart{min-width:860px;max-width:none}
+.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:4px 20px}.pair figure{margin:8px 0}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:10px;margin:14px 0}
+.tiles div{background:var(--box);border-radius:8px;padding:10px 14px}.tiles b{display:block;font-size:20px}
+.tiles span{color:var(--soft);font-size:13px}
+.box{fill:var(--box);stroke:var(--soft);stroke-width:1}.box.k-pass{stroke:var(--pass);stroke-width:2}
+.box.k-fail{stroke:var(--fail);stroke-width:2}.box.k-marginal{stroke:var(--marginal);stroke-width:2}
+.edge{fill:none;stroke:var(--soft);stroke-width:1.1;opacity:.75}
+pre.diff .add{color:var(--pass)}pre.diff .del{color:var(--fail)}pre.diff .at{color:var(--soft)}
+details{margin:8px 0}summary{cursor:pointer;color:var(--c2)}h3{font-size:15.5px;margin:20px 0 4px}
 b.k-pass{color:var(--pass)}b.k-fail{color:var(--fail)}b.k-marginal{color:var(--marginal)}
 b.k-not-enough-evidence{color:var(--unknown)}
 .line.k-pass{stroke:var(--pass)}.line.k-fail{stroke:var(--fail)}.line.k-marginal{stroke:var(--marginal)}
@@ -43,6 +53,10 @@ b.k-not-enough-evidence{color:var(--unknown)}
 .fill.c0,.band.c0{fill:var(--c0)}.fill.c1,.band.c1{fill:var(--c1)}.fill.c2,.band.c2{fill:var(--c2)}
 .fill.c3,.band.c3{fill:var(--c3)}.fill.c4,.band.c4{fill:var(--c4)}.fill.c5,.band.c5{fill:var(--c5)}
 .fill.c6,.band.c6{fill:var(--c6)}.fill.c7,.band.c7{fill:var(--c7)}
+@media(max-width:640px){
+main{padding:16px 12px 48px}h1{font-size:22px}th,td{padding:4px 9px 4px 0}
+.wide table:not(.rows){min-width:560px}
+.pair figure svg:not(.half){min-width:0}.pair svg:not(.half) text{font-size:18px}}
 @media print{nav{display:none}body{background:#fff}}
 """
 

@@ -117,6 +117,33 @@ class Page:
         head, lead, *rest = self._parts if self.title else ["", "", *self._parts[2:]]
         return f"{head}\n{lead}\n{contents}\n{chr(10).join(rest)}"
 
+    def heading(self, text: str) -> None:
+        """A heading within a section."""
+        self._parts.append(f"<h3>{escape(text)}</h3>")
+
+    def tiles(self, facts: Mapping[str, str]) -> None:
+        """A few figures large, each with what it is."""
+        cells = "".join(f"<div><b>{escape(v)}</b><span>{escape(name)}</span></div>" for name, v in facts.items())
+        self._parts.append(f'<div class="tiles">{cells}</div>')
+
+    def pair(self, drawings: Sequence[tuple[Drawing, str]]) -> None:
+        """Charts side by side where there is room, each with its caption."""
+        cells = "".join(_framed(drawing.markup, caption) for drawing, caption in drawings)
+        self._parts.append(f'<div class="pair">{cells}</div>')
+
+    def diff(self, text: str) -> None:
+        """A unified diff, coloured."""
+        kinds = {"+": "add", "-": "del", "@": "at"}
+        rows = [(kinds.get(row[:1], ""), escape(row)) for row in text.splitlines()]
+        body = "\n".join(f'<span class="{kind}">{row}</span>' if kind else row for kind, row in rows)
+        self._parts.append(f'<pre class="diff">{body}</pre>')
+
+    def folded(self, summary: str, inside: Page) -> None:
+        """What is shown only when somebody asks."""
+        body = inside.main()
+        self._sorts |= inside._sorts
+        self._parts.append(f"<details><summary>{escape(summary)}</summary>{body}</details>")
+
     def html(self) -> str:
         """The whole file."""
         script = f"<script>{SORT}</script>" if self._sorts else ""
@@ -139,6 +166,13 @@ class Page:
 def tag(status: str) -> Drawing:
     """A word in the colour of what it means: `pass`, `fail`, `marginal`, or any other."""
     return Drawing(f'<b class="tag {_kind(status)}">{escape(status)}</b>')
+
+
+def ended(outcome: str) -> Drawing:
+    """How an episode ended, in the colour of what that means."""
+    kinds = {"success": "pass", "promoted": "pass", "timeout": "marginal", "kept": "marginal", "unchanged": "marginal"}
+    kind = kinds.get(outcome, "fail" if outcome in {"failure", "diverged", "refused"} else "other")
+    return Drawing(f'<b class="tag k-{kind}">{escape(outcome)}</b>')
 
 
 def link(text: str, address: str) -> Drawing:

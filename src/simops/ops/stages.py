@@ -32,7 +32,7 @@ from simops.deploy.bundle import load as load_bundle
 from simops.gate.judge import Category, Judge
 from simops.learn.inject import World, beset
 from simops.learn.ppo import Ppo
-from simops.ops import learn, logbook, train
+from simops.ops import failures, learn, logbook, train
 from simops.ops.export import export_checkpoint
 from simops.ops.steps import Done, Step
 from simops.spec.crank import Crank
@@ -241,6 +241,7 @@ def validated(bench: Bench, turn: int, simulator: Simulator, bundle: Done) -> St
         publish(folder / "failures.json", json.dumps([
             scenario.body() for scenario, outcome in outcomes if outcome != "success"
         ]).encode())  # fmt: skip
+        publish(folder / failures.OUTCOMES, failures.text(outcomes).encode())
         share = float(np.mean([outcome == "success" for _, outcome in outcomes]))
         return {"verdict": verdict.text(), "status": verdict.status, "success": share, "episodes": len(outcomes)}
 

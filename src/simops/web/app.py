@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from simops.core.errors import DataError, ExtraError, SimOpsError
+from simops.core.errors import BusyError, DataError, ExtraError, SimOpsError
 from simops.ops.page import Page
 from simops.web import runs
 from simops.web.brief import Briefs
@@ -19,7 +19,7 @@ from simops.web.places import Place, Places
 
 try:
     from starlette.applications import Starlette
-    from starlette.responses import HTMLResponse, Response
+    from starlette.responses import FileResponse, HTMLResponse, Response
     from starlette.routing import Route
 except ModuleNotFoundError as missing:
     raise ExtraError("the dashboard needs starlette, which is not installed", attempt="pip install 'simops[ui]'") from (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 STATIC = Path(__file__).parent / "static"
 KINDS = {"page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 LARGEST_REPORT = 64 * 2**20
-_NUMBER = re.compile(r"[0-9]{1,6}")
+_NUMBER = re.compile(r"[0-9]{1,15}")
 
 
 @final
@@ -54,6 +54,10 @@ class Dashboard:
             _route("/run/{id}", self.run),
             _route("/run/{id}/live", self.pulse),
             _route("/run/{id}/report", self.report),
+            _route("/run/{id}/episode/{number}", self.episode),
+            _route("/run/{id}/again/{which}", self.again),
+            _route("/run/{id}/film/{which}", self.film),
+            _route("/run/{id}/film/{which}/live", self.filming),
             _route("/static/{name}", self.static),
         ]
 
@@ -67,8 +71,13 @@ class Dashboard:
 
     def run(self, request: Request) -> Response:
         """One run."""
-        place = self._place(request)
-        return HTMLResponse(framed(self.kinds.page(place, request.query_params), [(place.name, f"/run/{place.id}")]))
+        place, way = self._place(request), []
+        if place.kind == "dataset" and request.query_params.get("episode"):
+            page = self.kinds.episode(place, _number(request.query_params["episode"]))
+            way = [(place.name, f"/run/{place.id}")]
+        else:
+            page = self.kinds.page(place, request.query_params)
+        return HTMLResponse(framed(page, way))
 
     def pulse(self, request: Request) -> Response:
         """What a run is doing now."""
@@ -85,6 +94,32 @@ class Dashboard:
         if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_REPORT:
             raise DataError("there is no report", where=place.name)
         return HTMLResponse(path.read_bytes(), headers={"content-security-policy": REPORT_POLICY})
+
+    def episode(self, request: Request) -> Response:
+        """One episode of a dataset."""
+        place = self._place(request)
+        number = _number(str(request.path_params["number"]))
+        return HTMLResponse(framed(self.kinds.episode(place, number), [(place.name, f"/run/{place.id}")]))
+
+    def again(self, request: Request) -> Response:
+        """One scenario of a gate or a search."""
+        place = self._place(request)
+        page = self.kinds.again(place, str(request.path_params["which"]))
+        return HTMLResponse(framed(page, [(place.name, f"/run/{place.id}")]))
+
+    def film(self, request: Request) -> Response:
+        """A film that was made."""
+        found = self.kinds.filmed(self._place(request), str(request.path_params["which"]))
+        if found is None:
+            raise DataError("there is no such film", attempt="the page of its episode, which makes it")
+        return FileResponse(found, media_type="video/mp4")
+
+    def filming(self, request: Request) -> Response:
+        """A film as far as it is, where somebody asked for it."""
+        place, which = self._place(request), str(request.path_params["which"])
+        if place.kind == "dataset":
+            which = str(_number(which))
+        return HTMLResponse(self.kinds.film(place, which).markup)
 
     def static(self, request: Request) -> Response:
         """What pages look like, and the one script they share."""
@@ -120,15 +155,22 @@ def _said(endpoint: Callable[[Request], Response]) -> Callable[[Request], Respon
             return endpoint(request)
         except SimOpsError as error:
             page = Page("Nothing to show", lead=error.what)
+            status = 429 if isinstance(error, BusyError) else 404
             if error.attempt:
                 page.text(f"Try: {error.attempt}")
-            return HTMLResponse(framed(page), status_code=404)
+            return HTMLResponse(framed(page), status_code=status)
         except Exception:  # ours: the trace goes to the terminal, the page says so
             traceback.print_exc()
             page = Page("A fault in simops", lead="The terminal of `simops ui` says more.")
             return HTMLResponse(framed(page), status_code=500)
 
     return answer
+
+
+def _number(text: str) -> int:
+    if not _NUMBER.fullmatch(text):
+        raise DataError("that is no number of an episode")
+    return int(text)
 
 
 def _wanted(request: Request) -> runs.Wanted:

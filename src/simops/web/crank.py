@@ -2,38 +2,69 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from html import escape
+from typing import Any
 
-from simops.ops import kept
-from simops.ops.axes import Drawing
+from simops.ops import crank_story, kept
+from simops.ops.axes import Drawing, short
 from simops.ops.beat import heard
-from simops.ops.page import Page
+from simops.ops.kept import Kept
+from simops.ops.page import Page, link
 from simops.web.frame import STALE_S, age, live
-from simops.web.places import Place
+from simops.web.places import Place, Places
 
-EVERY_S = 1.0
+EVERY_S, IDLE_S = 1.0, 5.0
+LOG = "log"
 
 
-def show(place: Place, page: Page) -> None:
+def show(places: Places, place: Place, page: Page) -> None:
     """Put it on the page."""
+    parts = {one.path: one.id for one in places.inside(place)}
+
+    def watch(step: Kept, number: int) -> Drawing:
+        held = parts.get(step.folder / LOG)
+        return link("watch", f"/run/{held}/episode/{number}") if held is not None else Drawing("")
+
     page.put(pulse(place))
-    page.table(
-        ("turn", "what became of it", "why"),
-        [(one.number, str(one.said["ending"]), str(one.said["why"])) for one in kept.told(place.path)],
-    )
+    crank_story.fill(page, kept.told(place.path), watch=watch)
 
 
 def pulse(place: Place) -> Drawing:
     """What it is doing now, and since when nothing was heard."""
-    now = heard(place.path)
-    over = kept.summary(place.path) is not None
-    version = str(len(kept.turns(place.path)))
-    if over or now is None:
-        return live(
-            f"/run/{place.id}/live", 0.0 if over else 5.0, "<p>over</p>" if over else "<p>not over</p>", version=version
-        )
-    at = float(now["at"])
-    inside = (
-        f"<p>turn {now['turn']} of {now['turns']}: {escape(str(now['stage']))} {age(at, stale_s=STALE_S).markup}</p>"
-    )
-    return live(f"/run/{place.id}/live", EVERY_S, inside, version=version)
+    over, now = kept.summary(place.path), heard(place.path)
+    at = place.path / kept.SUMMARY if over is not None else max(place.path.glob("turn-*.json"), default=place.path)
+    version = hashlib.sha256(f"{at.name} {at.stat().st_mtime_ns if at.is_file() else 0}".encode()).hexdigest()[:12]
+    address = f"/run/{place.id}/live"
+    if over is not None:
+        return live(address, IDLE_S, f"<p>Over: {escape(str(over['ended']))}.</p>", version=version)
+    if now is None:
+        return live(address, IDLE_S, "<p>Not over; nobody says what it is doing.</p>", version=version, stale=True)
+    try:
+        inside, is_old = _doing(now)
+    except (KeyError, TypeError, ValueError):
+        inside, is_old = "<p>Not over; what it says of itself cannot be read.</p>", True
+    return live(address, EVERY_S, inside, version=version, stale=is_old)
+
+
+def _doing(now: Mapping[str, Any]) -> tuple[str, bool]:
+    """What is being done, each value with its age, and whether that is long ago."""
+    import time
+
+    at, turn, turns = float(now["at"]), int(now["turn"]), int(now["turns"])
+    said = age(at, stale_s=STALE_S).markup
+    if now.get("over"):
+        how = str(now.get("how") or "stopped")
+        return f"<p>{escape(how)} in turn {turn}; the same <code>simops crank</code> goes on with it. {said}</p>", True
+    rows: list[tuple[str, str]] = [("doing", escape(str(now["about"])))]
+    laps, lap = int(now["laps"]), int(now["lap"])
+    if laps:
+        figures: Mapping[str, Any] = now["figures"]
+        told = ", ".join(f"{escape(name)} {short(float(value))}" for name, value in sorted(figures.items()))
+        rows.append(("training", f'<progress max="{laps}" value="{lap}"></progress> lap {lap} of {laps}, {told}'))
+    if now["left_s"] is not None:
+        rows.append(("left", f"about {float(now['left_s']):.0f} s{'' if turn else ' of this training, then more'}"))
+    cells = "".join(f'<tr><th>{n}</th><td class="value">{v}</td><td>{said}</td></tr>' for n, v in rows)
+    head = f"<h2>Turn {turn} of {turns}: {escape(str(now['stage']))}</h2>"
+    return f'{head}<table class="facts">{cells}</table>', time.time() - at > STALE_S

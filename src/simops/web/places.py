@@ -41,6 +41,8 @@ SIGNS: tuple[Sign, ...] = (
     Sign("recordings", frozenset({"recordings.json"}), "recordings.json"),
 )
 """The first that fits."""
+PARTED = frozenset({"crank", "gate", "search", "learning"})
+"""Kinds that hold parts of other kinds, as logs and registries; a dataset or a bundle is whole."""
 ID = re.compile(r"[0-9a-f]{16}")
 DEEPEST, MOST = 8, 50_000
 """Levels and folders that are looked through, at most."""
@@ -118,7 +120,7 @@ class Places:
         sign = next((one for one in SIGNS if one.names <= below.keys()), None)
         if sign is not None:
             yield Place(_id(name), sign.kind, folder, name or folder.name, _at(folder / sign.clock, folder))
-            if not deep:
+            if not deep or sign.kind not in PARTED:
                 return
         for each, is_folder in sorted(below.items()):
             if is_folder and not each.startswith("."):

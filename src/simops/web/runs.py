@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+from simops.core.verdict import STATUSES
 from simops.ops.axes import Drawing
-from simops.ops.page import Page, link, tag
+from simops.ops.page import Page, ended, link, tag
 from simops.web.brief import Briefs
 from simops.web.frame import age, live
 from simops.web.places import SIGNS, Place, Places
@@ -74,8 +75,12 @@ def _rows(places: Sequence[Place], briefs: Briefs) -> list[tuple[Drawing | str, 
     rows: list[tuple[Drawing | str, ...]] = []
     for one in places:
         said = briefs.of(one)
-        rows.append((link(one.name, f"/run/{one.id}"), one.kind, tag(said.status), said.text, age(one.at)))
+        rows.append((link(one.name, f"/run/{one.id}"), one.kind, _tag(said.status), said.text, age(one.at)))
     return rows
+
+
+def _tag(status: str) -> Drawing:
+    return tag(status) if status in STATUSES else ended(status)
 
 
 def _pages(wanted: Wanted, count: int) -> Drawing:

@@ -1,0 +1,224 @@
+"""A dataset: what is in it, how it ended, what its params have to do with that, and each episode."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from functools import lru_cache
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simops.core.errors import BusyError, DataError
+from simops.core.signal import Array
+from simops.data import files
+from simops.data.store import Dataset
+from simops.ops.axes import Axis, Drawing
+from simops.ops.page import Cell, Page, ended, link
+from simops.ops.plot import Line, Mark, forest, lines
+from simops.web.frame import age
+from simops.web.places import Place
+
+BINS = 16
+ROWS = 25
+POINTS = 600
+"""Of a curve, at most."""
+SIGNALS = 24
+"""Curves of an episode, at most."""
+AT_ONCE = threading.BoundedSemaphore(2)
+"""Questions that are answered side by side; who asks more is told to wait."""
+LIMIT_S = 20.0
+
+
+class Bins(NamedTuple):
+    """Episodes by a param."""
+
+    middle: Array
+    number: Array
+    share: Array
+
+
+def show(place: Place, page: Page, ask: Mapping[str, str]) -> None:
+    """Put it on the page."""
+    state = _state(place.path)
+    data = _opened(place.path, state)
+    header, count = data.header, len(data)
+    page.tiles(
+        {
+            "episodes": f"{count:,}",
+            "steps": f"{sum(one.rows for one in data.shards) - count:,}",
+            "on disk": files.size(data.bytes),
+            "shards": f"{len(data.shards):,}",
+        }
+    )
+    page.section("How they ended")
+    page.draw(_ended(data.outcomes, count))
+    if header.params and count:
+        _params(place, page, data, state, ask)
+    _episodes(place, page, ask, state)
+    page.section("Where it comes from")
+    facts: dict[str, Cell] = {name: _said(value) for name, value in vars(header.provenance).items()}
+    trouble = {"quarantine": f"{len(data.quarantined)} shards"} if data.quarantined else {}
+    page.facts({**facts, **trouble, "contract": header.schema.digest[:12], "changed": age(place.at)})
+
+
+def _ended(outcomes: Mapping[str, int], count: int) -> Drawing:
+    from simops.gate import rate
+
+    marks: list[Mark] = []
+    for name, number in sorted(outcomes.items(), key=lambda pair: -pair[1]):
+        within = rate.interval(number, count - number, 0.05)
+        kind = {"success": "pass", "timeout": "marginal"}.get(name, "fail")
+        marks.append(
+            Mark(label=name, value=number / count, low=within.low, high=within.high, kind=kind, note=f"{number:,}")
+        )
+    return forest(marks, x=Axis("share of the episodes", low=0.0, high=1.0))
+
+
+def _params(place: Place, page: Page, data: Dataset, state: str, ask: Mapping[str, str]) -> None:
+    """How many episodes at each value of one param, and how many of them succeeded."""
+    names = list(data.header.params)
+    by = ask.get("by", "")
+    chosen = by if by in names else names[0]
+    page.section("Params and success", "Choose a param; the band is where the true share lies, bin by bin.")
+    ways = [
+        Drawing(f"<b>{escape(name)}</b>") if name == chosen else link(name, f"/run/{place.id}?by={_word(name)}")
+        for name in names
+    ]
+    page.put(Drawing(f"<p>{' '.join(way.markup for way in ways)}</p>"))
+    bins = histogram(place.path, state, chosen)
+    unit = data.header.params[chosen]
+    axis = Axis(f"{chosen} [{unit}]" if unit else chosen)
+    spread = np.sqrt(np.maximum(bins.share * (1 - bins.share), 1e-9) / np.maximum(bins.number, 1)) * 1.96
+    known = bins.number > 0
+    curve = Line(
+        x=bins.middle[known],
+        y=bins.share[known],
+        low=np.clip(bins.share - spread, 0, 1)[known],
+        high=np.clip(bins.share + spread, 0, 1)[known],
+        dots=True,
+    )
+    page.pair(
+        [
+            (lines([curve], x=axis, y=Axis("succeeded", low=0.0, high=1.0)), "Share that succeeded."),
+            (
+                lines([Line(x=bins.middle, y=bins.number, dots=True)], x=axis, y=Axis("episodes", low=0.0)),
+                "How many there are.",
+            ),
+        ]
+    )
+
+
+def _episodes(place: Place, page: Page, ask: Mapping[str, str], state: str) -> None:
+    page.section("Episodes")
+    page.put(
+        Drawing(
+            f'<form method="get" action="/run/{place.id}"><input name="episode" inputmode="numeric" maxlength="15" '
+            'placeholder="number of an episode"><button>watch</button></form>'
+        )
+    )
+    outcome = ask.get("outcome", "")
+    paid = "reward" in _opened(place.path, state).header.terms
+    rows = first(place.path, state, paid, outcome if outcome in {"success", "failure", "timeout", "diverged"} else "")
+    ways = " ".join(link(n, f"/run/{place.id}?outcome={n}").markup for n in ("success", "failure", "timeout"))
+    page.put(Drawing(f'<p class="note">only: {ways}</p>'))
+    page.table(
+        ("episode", "ended", "steps", "reward", ""),
+        [(str(e), ended(str(o)), int(n), r, link("watch", f"/run/{place.id}/episode/{int(e)}")) for e, o, n, r in rows],
+        sortable=True,
+    )
+
+
+@lru_cache(maxsize=64)
+def histogram(path: Path, state: str, param: str) -> Bins:
+    """Episodes in equal bins of a param, between its smallest and its largest value."""
+    del state
+    column = '"' + f"param_{param}".replace('"', '""') + '"'
+    rows = _asked(
+        path,
+        f"WITH e AS (SELECT {column} AS p, outcome = 'success' AS good FROM episodes), "  # noqa: S608  a name of the header
+        "r AS (SELECT min(p) AS low, max(p) AS high FROM e) "
+        f"SELECT least(CAST(floor((p - low) / nullif(high - low, 0) * {BINS}) AS INT), {BINS - 1}) AS bin, "
+        "count(*), avg(good::INT), any_value(low), any_value(high) FROM e, r GROUP BY bin ORDER BY bin",
+    )
+    low, high = (float(rows[0][3]), float(rows[0][4])) if rows else (0.0, 1.0)
+    count, share = np.zeros(BINS), np.zeros(BINS)
+    for at, number, good, _, _ in rows:
+        place = 0 if at is None else int(at)
+        count[place], share[place] = number, good
+    edges = np.linspace(low, high if high > low else low + 1.0, BINS + 1)
+    return Bins((edges[:-1] + edges[1:]) / 2, count, share)
+
+
+@lru_cache(maxsize=64)
+def first(path: Path, state: str, paid: bool, outcome: str) -> list[tuple[Any, ...]]:  # noqa: FBT001  a key of the cache
+    """Some episodes, failures before successes."""
+    del state
+    where = f"WHERE outcome = '{outcome}'" if outcome else ""
+    order = "" if outcome else "ORDER BY outcome = 'success', episode"
+    reward = "reward" if paid else "NULL"
+    return _asked(path, f"SELECT episode, outcome, steps, {reward} FROM episodes {where} {order} LIMIT {ROWS}")  # noqa: S608
+
+
+def episode(place: Place, page: Page, number: int) -> None:
+    """One episode: what it recorded."""
+    rows = _asked(place.path, f"SELECT * FROM episodes WHERE episode = {int(number)}", named=True)  # noqa: S608
+    if not rows:
+        raise DataError(f"there is no episode {number}", where=place.name)
+    about = dict(rows[0])
+    shown = {**about, "episode": str(number), "seed": str(about["seed"]), "outcome": ended(str(about["outcome"]))}
+    page.facts({name: shown[name] for name in shown if name not in {"digest", "first_row"}})
+    steps = _asked(place.path, f"SELECT * FROM steps WHERE episode = {int(number)} ORDER BY step", named=True)  # noqa: S608
+    dt = Dataset.open(place.path).header.control_dt_s
+    some = steps[:: max(1, len(steps) // POINTS)]
+    at = [float(dict(row)["step"]) * dt for row in some]
+    names = [name for name, _ in steps[0] if name not in {"episode", "step"}][:SIGNALS] if steps else []
+    page.section("What was recorded")
+    page.pair(
+        [
+            (lines([Line(x=at, y=[float(dict(row)[name]) for row in some])], x=Axis("time [s]"), height=180.0), name)
+            for name in names
+        ]
+    )
+
+
+def _asked(path: Path, sql: str, *, named: bool = False) -> list[Any]:
+    """The rows of a question, the files as they lie there: a look that nothing depends on."""
+    from simops.data.query import query
+
+    if not AT_ONCE.acquire(timeout=LIMIT_S):
+        raise BusyError("too many questions at once", where=str(path.name), attempt="again in a moment")
+    try:
+        found = query(path, sql, verify=False, limit_s=LIMIT_S)
+    finally:
+        AT_ONCE.release()
+    return [tuple(zip(found.columns, row, strict=True)) for row in found.rows] if named else found.rows
+
+
+@lru_cache(maxsize=16)
+def _opened(path: Path, state: str) -> Dataset:
+    del state
+    return Dataset.open(path)
+
+
+def _state(path: Path) -> str:
+    """What changes whenever a shard is added or set aside."""
+    return " ".join(str((path / name).stat().st_mtime_ns) for name in ("manifest", "dataset.json"))
+
+
+def _said(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _word(text: str) -> str:
+    from urllib.parse import quote
+
+    return quote(text, safe="")
+
+
+def scenarios(path: Path, most: int) -> list[tuple[Any, ...]]:
+    """Episodes of a gate that did not succeed: number, end, and the scenario's hash."""
+    sql = f"SELECT episode, outcome, scenario FROM episodes WHERE outcome <> 'success' ORDER BY episode LIMIT {most}"  # noqa: S608
+    return _asked(path, sql) if len(_opened(path, _state(path)).shards) else []
