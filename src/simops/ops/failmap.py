@@ -138,8 +138,15 @@ def page(found: Found, out: Path) -> Path:
     rows = names[1] if len(found.order.map) > 1 else [""]
     flipped = field[::-1]  # up is more
     made.draw(
-        heat(-flipped, across=names[0], down=rows[::-1], x=_label(across), y=_label(down) if len(rows) > 1 else ""),
-        "Darker is worse: what is shown is how far the worst episode failed.",
+        heat(
+            -flipped,
+            across=names[0],
+            down=rows[::-1],
+            x=_label(across),
+            y=_label(down) if len(rows) > 1 else "",
+            split=True,
+        ),
+        "Red: the worst episode failed, the darker the worse; green: none did; open: nothing was tried.",
     )
     made.section("How it went")
     lap = np.arange(0, tried, found.order.together)

@@ -30,6 +30,7 @@ svg text{fill:var(--ink);font-family:inherit}
 .grid{stroke:var(--rule);stroke-width:1;fill:none}.axis{stroke:var(--soft);stroke-width:1;fill:none}
 .bound{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:4 3;fill:none}
 .heat{fill:var(--c2);stroke:var(--rule);stroke-width:.5}
+.heat.bad{fill:var(--fail)}.heat.good{fill:var(--pass)}.facts td.number{text-align:left}
 .open{fill:none;stroke:var(--soft);stroke-width:.7;stroke-dasharray:3 3}
 .tag{white-space:nowrap}
 figure svg.half{min-width:300px;max-width:none}figure svg.wide-chart{min-width:860px;max-width:none}

@@ -182,8 +182,12 @@ def heat(
     y: str = "",
     low: float | None = None,
     high: float | None = None,
+    split: bool = False,
 ) -> Drawing:
-    """A field of squares, darker for more; a square of NaN is one that nothing is known of, and stays open."""
+    """A field of squares, darker for more; a square of NaN is one that nothing is known of, and stays open.
+
+    With `split`, what is above 0 is bad and what is below is good, each darker the farther from 0.
+    """
     field = np.asarray(values, float)
     known = field[np.isfinite(field)]
     least = float(known.min()) if low is None and known.size else low or 0.0
@@ -199,9 +203,11 @@ def heat(
         for c, column in enumerate(across):
             value = float(field[r, c])
             place = f'x="{left + wide * c:.1f}" y="{8.0 + tall * r:.1f}" width="{wide:.1f}" height="{tall:.1f}"'
-            shade = f'fill-opacity="{0.06 + 0.94 * min(1.0, max(0.0, (value - least) / reach)):.3f}"'
+            deep = abs(value) / max(abs(least), abs(most), 1e-12) if split else (value - least) / reach
+            shade = f'fill-opacity="{0.06 + 0.94 * min(1.0, max(0.0, deep)):.3f}"'
             said = escape(f"{label}, {column}: {short(value) if math.isfinite(value) else 'nothing tried'}")
-            kind = f'class="heat" {shade}' if math.isfinite(value) else 'class="open"'
+            side = (" bad" if value > 0 else " good") if split else ""
+            kind = f'class="heat{side}" {shade}' if math.isfinite(value) else 'class="open"'
             parts.append(f"<rect {kind} {place}><title>{said}</title></rect>")
     every = max(1, math.ceil(len(across) * 6 * LETTER / (WIDTH - left - 90.0)))
     below = 8.0 + tall * len(down)
@@ -211,7 +217,8 @@ def heat(
     ]
     parts.append(words(left + wide * len(across) / 2, height - 8, x, anchor="middle"))
     parts.append(upwards(12.0, 8.0 + tall * len(down) / 2, y))
-    return svg([*parts, _scale(least, most, max(tall * len(down), 60.0))], max(height, 110.0))
+    scale = _scale(least, most, max(tall * len(down), 60.0), split=split)
+    return svg([*parts, scale], max(height, 110.0))
 
 
 def _said(value: float | None) -> str:
@@ -245,13 +252,16 @@ def _dots(across: Span, up: Span, cloud: Cloud, colour: int) -> str:
     return "".join(parts)
 
 
-def _scale(least: float, most: float, tall: float) -> str:
+def _scale(least: float, most: float, tall: float, *, split: bool = False) -> str:
     """What light and dark mean."""
-    x = WIDTH - 70.0
-    steps = [
-        f'<rect class="heat" fill-opacity="{1 - i / 9:.2f}" x="{x:.1f}" y="{8 + i * tall / 10:.1f}" '
-        f'width="14" height="{tall / 10 + 0.4:.1f}"/>'
-        for i in range(10)
-    ]
+    x, steps = WIDTH - 70.0, list[str]()
+    for i in range(10):
+        value = most - (most - least) * i / 9
+        side = (" bad" if value > 0 else " good") if split else ""
+        deep = abs(value) / max(abs(least), abs(most), 1e-12) if split else 1 - i / 9
+        steps.append(
+            f'<rect class="heat{side}" fill-opacity="{deep:.2f}" x="{x:.1f}" y="{8 + i * tall / 10:.1f}" '
+            f'width="14" height="{tall / 10 + 0.4:.1f}"/>'
+        )
     ends = words(x + 20, 14, short(most), size=11) + words(x + 20, tall + 2, short(least), size=11)
     return "".join(steps) + ends

@@ -5,6 +5,8 @@ Nothing is put beside a run, and nothing here simulates: a process of its own do
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import final
 
@@ -44,8 +47,7 @@ class Films:
     """All of them, while the dashboard runs."""
 
     def __init__(self) -> None:
-        """Begin with none; the folder is this user's alone."""
-        self._folder = tempfile.TemporaryDirectory(prefix="simops-films-", ignore_cleanup_errors=True)
+        """Begin with none."""
         self._turn, self._one = threading.Lock(), threading.Lock()
         self._films: dict[str, Film] = {}
 
@@ -71,7 +73,7 @@ class Films:
                 raise BusyError("enough films are being made", where="the dashboard", attempt="again in a moment")
             for old in [name for name, one in self._films.items() if one.done][: max(0, len(self._films) - MOST + 1)]:
                 self._films.pop(old).path.unlink(missing_ok=True)
-            film = Film(command, Path(self._folder.name) / f"{key}.mp4")
+            film = Film(command, _folder() / f"{key}.mp4")
             self._films[key] = film
         threading.Thread(target=self._make, args=(film,), name=f"film {key}", daemon=True).start()
         return film
@@ -80,6 +82,14 @@ class Films:
         with self._one:
             film.why_not = _made(film.command, film.path)
             film.done = True
+
+
+@cache
+def _folder() -> Path:
+    """Where films lie: this user's alone, and gone when the dashboard is."""
+    made = tempfile.mkdtemp(prefix="simops-films-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
 
 
 def _made(command: Sequence[str], path: Path) -> str:

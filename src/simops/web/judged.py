@@ -85,7 +85,8 @@ def search(place: Place, page: Page) -> None:
     bad = sum(1 for cell in found if cell["failed"])
     page.tiles({"episodes": f"{tried:,}", "failed": f"{failed:,}", "cells that fail": f"{bad} of {len(found)}"})
     page.section(
-        "Map of failures", "By how much the worst episode of each cell failed: darker is worse; open: untried."
+        "Map of failures",
+        "Red where the worst episode of a cell failed, green where none did, darker the clearer; open: untried.",
     )
     field = np.full((count if len(axes) > 1 else 1, count), np.nan)
     for cell in found:
@@ -94,7 +95,9 @@ def search(place: Place, page: Page) -> None:
     names = [[short(_middle(axis, (i + 0.5) / count)) for i in range(count)] for axis in axes]
     rows = names[1] if len(axes) > 1 else [""]
     labels = [f"{axis['name']} [{axis['unit']}]" if axis["unit"] else str(axis["name"]) for axis in axes]
-    drawn = heat(field[::-1], across=names[0], down=rows[::-1], x=labels[0], y=labels[1] if len(axes) > 1 else "")
+    drawn = heat(
+        field[::-1], across=names[0], down=rows[::-1], x=labels[0], y=labels[1] if len(axes) > 1 else "", split=True
+    )
     page.draw(drawn)
     page.section("The worst of each failing cell")
     worst = sorted((cell for cell in found if cell["failed"]), key=lambda cell: float(cell["margin"]))[:SHOWN]

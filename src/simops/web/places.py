@@ -28,7 +28,7 @@ class Sign(NamedTuple):
 
 
 SIGNS: tuple[Sign, ...] = (
-    Sign("crank", frozenset({"spec.lock", "steps"}), "."),
+    Sign("crank", frozenset({"spec.yaml", "spec.lock", "steps"}), "."),
     Sign("search", frozenset({"falsify.json"}), "tried.jsonl"),
     Sign("gate", frozenset({"suite.json", "candidate"}), "candidate/manifest"),
     Sign("gate", frozenset({"suite.json", "verdict.json"}), "verdict.json"),
