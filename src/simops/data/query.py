@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 from simops.core.errors import DataError, ExtraError
 from simops.data import frames, recordings
@@ -46,6 +47,39 @@ def query(
     else:
         dataset = Dataset.open(path)
         views = {name: found for name in VIEWS if name in words and (found := _files(dataset, name, verify=verify))}
+    with _connected(views, held, memory=memory, threads=threads) as connection:
+        return _answer(connection, sql, limit_s)
+
+
+@final
+class Standing:
+    """A dataset as it is now, to be asked again and again: what its files hold is looked up once, and not verified."""
+
+    def __init__(
+        self, dataset: Dataset, *, shards: Sequence[int] | None = None, memory: str = "1GB", threads: int = 2
+    ) -> None:
+        """Ask `dataset`, or some of its shards alone, by their place."""
+        kept = dataset.shards if shards is None else [dataset.shards[at] for at in shards]
+        folder = dataset.path.resolve()
+        views = {name: [str(folder / name / f"{one.name}.parquet") for one in kept] for name in ("steps", "episodes")}
+        self._connection = _connected(
+            {name: found for name, found in views.items() if found}, None, memory=memory, threads=threads
+        )
+
+    def ask(self, sql: str, *, limit_s: float = 60.0) -> Answer:
+        """Answer one SELECT; from any thread."""
+        with self._connection.cursor() as cursor:
+            return _answer(cursor, sql, limit_s)
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._connection.close()
+
+
+def _connected(
+    views: Mapping[str, Sequence[str]], held: recordings.Recordings | None, *, memory: str, threads: int
+) -> duckdb.DuckDBPyConnection:
+    """A connection that sees these files and nothing else, and stays so."""
     config: dict[str, Any] = {
         "threads": str(threads),
         "memory_limit": memory,
@@ -55,7 +89,9 @@ def query(
         "allow_community_extensions": "false",
         "python_enable_replacements": "false",
     }
-    with duckdb.connect(":memory:", config=config) as connection:
+    connection = duckdb.connect(":memory:", config=config)
+    try:
+        connection.execute("SET parquet_metadata_cache = true")
         connection.execute("SET allowed_paths = ?", [[file for found in views.values() for file in found]])
         for name, found in views.items():
             listed = ", ".join("'" + file.replace("'", "''") + "'" for file in found)
@@ -65,7 +101,10 @@ def query(
             _tell(connection, held)
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
-        return _answer(connection, sql, limit_s)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _tell(connection: duckdb.DuckDBPyConnection, held: recordings.Recordings) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from simops.core.errors import BusyError, DataError
 from simops.core.signal import Array
 from simops.data import files
+from simops.data.query import Answer, Standing
 from simops.data.store import Dataset
 from simops.ops.axes import Axis, Drawing
 from simops.ops.page import Cell, Page, ended, link
@@ -27,6 +28,8 @@ POINTS = 600
 """Of a curve, at most."""
 SIGNALS = 24
 """Curves of an episode, at most."""
+SOME = 8
+"""Shards that are looked through for a few episodes."""
 AT_ONCE = threading.BoundedSemaphore(2)
 """Questions that are answered side by side; who asks more is told to wait."""
 LIMIT_S = 20.0
@@ -120,8 +123,7 @@ def _episodes(place: Place, page: Page, ask: Mapping[str, str], state: str) -> N
         )
     )
     outcome = ask.get("outcome", "")
-    paid = "reward" in _opened(place.path, state).header.terms
-    rows = first(place.path, state, paid, outcome if outcome in {"success", "failure", "timeout", "diverged"} else "")
+    rows = first(place.path, state, outcome if outcome in {"success", "failure", "timeout", "diverged"} else "")
     ways = " ".join(link(n, f"/run/{place.id}?outcome={n}").markup for n in ("success", "failure", "timeout"))
     page.put(Drawing(f'<p class="note">only: {ways}</p>'))
     page.table(
@@ -131,70 +133,89 @@ def _episodes(place: Place, page: Page, ask: Mapping[str, str], state: str) -> N
     )
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def histogram(path: Path, state: str, param: str) -> Bins:
     """Episodes in equal bins of a param, between its smallest and its largest value."""
-    del state
     column = '"' + f"param_{param}".replace('"', '""') + '"'
     rows = _asked(
-        path,
-        f"WITH e AS (SELECT {column} AS p, outcome = 'success' AS good FROM episodes), "  # noqa: S608  a name of the header
+        _standing(path, state),
+        f"WITH e AS MATERIALIZED (SELECT {column} AS p, outcome = 'success' AS good FROM episodes), "  # noqa: S608  known
         "r AS (SELECT min(p) AS low, max(p) AS high FROM e) "
         f"SELECT least(CAST(floor((p - low) / nullif(high - low, 0) * {BINS}) AS INT), {BINS - 1}) AS bin, "
         "count(*), avg(good::INT), any_value(low), any_value(high) FROM e, r GROUP BY bin ORDER BY bin",
-    )
+    ).rows
     low, high = (float(rows[0][3]), float(rows[0][4])) if rows else (0.0, 1.0)
-    count, share = np.zeros(BINS), np.zeros(BINS)
-    for at, number, good, _, _ in rows:
-        place = 0 if at is None else int(at)
-        count[place], share[place] = number, good
+    number, share = np.zeros(BINS), np.zeros(BINS)
+    for at, count, good, _, _ in rows:
+        number[int(at or 0)], share[int(at or 0)] = count, good
     edges = np.linspace(low, high if high > low else low + 1.0, BINS + 1)
-    return Bins((edges[:-1] + edges[1:]) / 2, count, share)
+    return Bins((edges[:-1] + edges[1:]) / 2, number, share)
 
 
-@lru_cache(maxsize=64)
-def first(path: Path, state: str, paid: bool, outcome: str) -> list[tuple[Any, ...]]:  # noqa: FBT001  a key of the cache
-    """Some episodes, failures before successes."""
-    del state
-    where = f"WHERE outcome = '{outcome}'" if outcome else ""
-    order = "" if outcome else "ORDER BY outcome = 'success', episode"
-    reward = "reward" if paid else "NULL"
-    return _asked(path, f"SELECT episode, outcome, steps, {reward} FROM episodes {where} {order} LIMIT {ROWS}")  # noqa: S608
+@lru_cache(maxsize=256)
+def first(path: Path, state: str, outcome: str) -> list[tuple[Any, ...]]:
+    """Some episodes that ended so; failures before successes where nothing is asked for."""
+    data = _opened(path, state)
+    reward = "reward" if "reward" in data.header.terms else "NULL"
+    wanted = [outcome] if outcome else ["diverged", "failure", "timeout", "success"]
+    found: list[tuple[Any, ...]] = []
+    for name in wanted:
+        held = [at for at, one in enumerate(data.shards) if one.outcomes.get(name)][:SOME]
+        if held and len(found) < ROWS:
+            sql = f"SELECT episode, outcome, steps, {reward} FROM episodes WHERE outcome = '{name}' LIMIT {ROWS}"  # noqa: S608
+            found += _alone(data, held, sql).rows
+    return found[:ROWS]
 
 
 def episode(place: Place, page: Page, number: int) -> None:
     """One episode: what it recorded."""
-    rows = _asked(place.path, f"SELECT * FROM episodes WHERE episode = {int(number)}", named=True)  # noqa: S608
-    if not rows:
+    data = _opened(place.path, _state(place.path))
+    at = int(data.find(np.array([number], np.int64))[0])
+    if at < 0:
         raise DataError(f"there is no episode {number}", where=place.name)
-    about = dict(rows[0])
-    shown = {**about, "episode": str(number), "seed": str(about["seed"]), "outcome": ended(str(about["outcome"]))}
+    about = _alone(data, [at], f"SELECT * FROM episodes WHERE episode = {number}")  # noqa: S608  an integer
+    shown: dict[str, Cell] = dict(zip(about.columns, about.rows[0], strict=True))
+    shown |= {"episode": str(number), "seed": str(shown["seed"]), "outcome": ended(str(shown["outcome"]))}
     page.facts({name: shown[name] for name in shown if name not in {"digest", "first_row"}})
-    steps = _asked(place.path, f"SELECT * FROM steps WHERE episode = {int(number)} ORDER BY step", named=True)  # noqa: S608
-    dt = Dataset.open(place.path).header.control_dt_s
-    some = steps[:: max(1, len(steps) // POINTS)]
-    at = [float(dict(row)["step"]) * dt for row in some]
-    names = [name for name, _ in steps[0] if name not in {"episode", "step"}][:SIGNALS] if steps else []
+    steps = _alone(data, [at], f"SELECT * FROM steps WHERE episode = {number} ORDER BY step")  # noqa: S608  an integer
+    some = steps.rows[:: max(1, len(steps.rows) // POINTS)]
+    time_s = [float(row[steps.columns.index("step")]) * data.header.control_dt_s for row in some]
+    names = [name for name in steps.columns if name not in {"episode", "step"}][:SIGNALS]
     page.section("What was recorded")
-    page.pair(
-        [
-            (lines([Line(x=at, y=[float(dict(row)[name]) for row in some])], x=Axis("time [s]"), height=180.0), name)
-            for name in names
-        ]
-    )
+    curves = [(name, [float(row[steps.columns.index(name)]) for row in some]) for name in names]
+    page.pair([(lines([Line(x=time_s, y=values)], x=Axis("time [s]"), height=180.0), name) for name, values in curves])
 
 
-def _asked(path: Path, sql: str, *, named: bool = False) -> list[Any]:
-    """The rows of a question, the files as they lie there: a look that nothing depends on."""
-    from simops.data.query import query
+def scenarios(path: Path, most: int) -> list[tuple[Any, ...]]:
+    """Episodes of a gate that did not succeed: number, end, and the scenario's hash."""
+    data = _opened(path, _state(path))
+    held = [at for at, one in enumerate(data.shards) if set(one.outcomes) - {"success"}][:SOME]
+    sql = f"SELECT episode, outcome, scenario FROM episodes WHERE outcome <> 'success' ORDER BY episode LIMIT {most}"  # noqa: S608
+    return _alone(data, held, sql).rows if held else []
 
-    if not AT_ONCE.acquire(timeout=LIMIT_S):
-        raise BusyError("too many questions at once", where=str(path.name), attempt="again in a moment")
+
+def _alone(data: Dataset, shards: list[int], sql: str) -> Answer:
+    """The answer of some shards."""
+    standing = Standing(data, shards=shards)
     try:
-        found = query(path, sql, verify=False, limit_s=LIMIT_S)
+        return _asked(standing, sql)
+    finally:
+        standing.close()
+
+
+def _asked(standing: Standing, sql: str) -> Answer:
+    """A look that nothing depends on; few at a time."""
+    if not AT_ONCE.acquire(timeout=LIMIT_S):
+        raise BusyError("too many questions at once", where="the dashboard", attempt="again in a moment")
+    try:
+        return standing.ask(sql, limit_s=LIMIT_S)
     finally:
         AT_ONCE.release()
-    return [tuple(zip(found.columns, row, strict=True)) for row in found.rows] if named else found.rows
+
+
+@lru_cache(maxsize=4)
+def _standing(path: Path, state: str) -> Standing:
+    return Standing(_opened(path, state))
 
 
 @lru_cache(maxsize=16)
@@ -216,9 +237,3 @@ def _word(text: str) -> str:
     from urllib.parse import quote
 
     return quote(text, safe="")
-
-
-def scenarios(path: Path, most: int) -> list[tuple[Any, ...]]:
-    """Episodes of a gate that did not succeed: number, end, and the scenario's hash."""
-    sql = f"SELECT episode, outcome, scenario FROM episodes WHERE outcome <> 'success' ORDER BY episode LIMIT {most}"  # noqa: S608
-    return _asked(path, sql) if len(_opened(path, _state(path)).shards) else []
