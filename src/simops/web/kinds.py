@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import final
 
-from simops.core.errors import DataError
+from simops.core.errors import BusyError, DataError
 from simops.ops.axes import Drawing
 from simops.ops.page import Page, link
 from simops.web import crank, datasets, judged, shelves, training
@@ -71,13 +71,15 @@ class Kinds:
 
     def film(self, place: Place, which: str) -> Drawing:
         """A film as far as it is; asked for again until it is there."""
-        key = f"{place.id}-{which}"
-        if place.kind == "dataset":
-            made = self._films.episode(key, place.path, int(which))
-        else:
-            made = self._films.scenario(key, place.path, judged.known(place, which))
+        key, address = f"{place.id}-{which}", f"/run/{place.id}/film/{which}"
+        try:
+            if place.kind == "dataset":
+                made = self._films.episode(key, place.path, int(which))
+            else:
+                made = self._films.scenario(key, place.path, judged.known(place, which))
+        except BusyError as error:
+            return live(f"{address}/live", EVERY_S, f"<p>The film waits: {escape(error.what)}.</p>")
         said = f'<p class="note">made by <code>{escape(_command(made, self._places.root))}</code></p>'
-        address = f"/run/{place.id}/film/{which}"
         if made.why_not:
             return live(address, 0.0, f"<p>No film: {escape(made.why_not)}.</p>{said}")
         if not made.done:

@@ -47,7 +47,7 @@
   async function whole() {
     const main = (await asked(location.href)).querySelector("main");
     const open = Array.from(document.querySelectorAll("details"), (one) => one.open);
-    document.querySelector("main").replaceWith(document.adoptNode(main));
+    document.querySelector("main").replaceWith(main);
     document.querySelectorAll("details").forEach(function (one, i) { if (open[i]) one.open = true; });
     begin();
   }
@@ -60,7 +60,7 @@
         const found = (await asked(part.dataset.live)).querySelector(".live");
         if (!part.isConnected) return;
         if (found.dataset.version !== part.dataset.version) return void await whole();
-        part.replaceChildren(...Array.from(found.childNodes, (one) => document.adoptNode(one)));
+        part.replaceChildren(...found.childNodes);
         part.className = found.className;
         stamp(part);
         tick();
