@@ -120,7 +120,7 @@ def test_a_crank_that_runs_is_followed_and_one_that_falls_silent_is_grey(
         (run / name).unlink()
     now: dict[str, object] = {
         "turn": 1, "turns": 3, "stage": "train", "about": "a policy <i>in what is believed</i>", "left_s": 30.0,
-        "laps": 40, "lap": 7, "figures": {"reward": 1.5}, "ended": "",
+        "stage_at": time.time(), "laps": 40, "lap": 7, "lap_at": time.time(), "figures": {"reward": 1.5}, "ended": "",
     }  # fmt: skip
     with served(tmp_path / "out") as ui:
         beat = Beat(run, lambda: now)

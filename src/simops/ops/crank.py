@@ -67,6 +67,10 @@ class Run:
     done: list[Done] = field(default_factory=list[Done])
     training: train.Run | None = None
     began: float = field(default_factory=time.perf_counter)
+    stage_at: float = field(default_factory=time.time)
+    """When the stage began, seconds since 1970."""
+    lap_at: float = 0.0
+    """When the last lap of a training ended."""
     ended: str = ""
     """Why it was over, once it is."""
 
@@ -124,9 +128,11 @@ def now(seen: Run) -> dict[str, Any]:
         "turns": seen.order.turns,
         "stage": seen.stage,
         "about": seen.about,
+        "stage_at": seen.stage_at,
         "left_s": seen.left_s,
         "laps": 0 if training is None else training.laps,
         "lap": 0 if last is None else last.number,
+        "lap_at": seen.lap_at,
         "figures": {name: value for name, value in figures.items() if math.isfinite(value)},
         "ended": seen.ended,
     }
@@ -182,6 +188,7 @@ def _walked(walk: steps.Steps[Standing], home: Path, seen: Run, watch: Watch) ->
         step = next(walk)
         while True:
             seen.stage, seen.about, seen.training = step.stage, step.about, None
+            seen.stage_at = time.time()
             watch(seen)
             done = steps.do(home, step)
             seen.done.append(done)
@@ -217,7 +224,7 @@ def _keep(order: Order, one: Turn) -> None:
 
 
 def _training(seen: Run, run: train.Run, watch: Watch) -> None:
-    seen.training = run
+    seen.training, seen.lap_at = run, time.time()
     watch(seen)
 
 

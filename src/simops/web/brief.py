@@ -49,7 +49,7 @@ class Briefs:
             found = READERS[place.kind](place.path)
         except SimOpsError as error:
             found = Brief("fail", f"cannot be read: {error.what}")
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        except (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, AttributeError) as error:
             found = Brief("fail", f"cannot be read: {type(error).__name__}")
         with self._turn:
             if len(self._known) >= MOST:

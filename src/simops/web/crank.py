@@ -28,6 +28,10 @@ def show(places: Places, place: Place, page: Page) -> None:
         return link("watch", f"/run/{held}/episode/{number}") if held is not None else Drawing("")
 
     page.put(pulse(place))
+    newest = max(place.path.glob("turn-*.json"), key=lambda path: path.stat().st_mtime, default=None)
+    if newest is not None:
+        since = age(newest.stat().st_mtime).markup
+        page.put(Drawing(f'<p class="note">What follows is as of the last turn that is over, {since}.</p>'))
     crank_story.fill(page, kept.told(place.path), watch=watch)
 
 
@@ -43,7 +47,7 @@ def pulse(place: Place) -> Drawing:
         return live(address, IDLE_S, "<p>Not over; nobody says what it is doing.</p>", version=version, stale=True)
     try:
         inside, is_old = _doing(now)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         inside, is_old = "<p>Not over; what it says of itself cannot be read.</p>", True
     return live(address, EVERY_S, inside, version=version, stale=is_old)
 
@@ -57,14 +61,25 @@ def _doing(now: Mapping[str, Any]) -> tuple[str, bool]:
     if now.get("over"):
         how = str(now.get("how") or "stopped")
         return f"<p>{escape(how)} in turn {turn}; the same <code>simops crank</code> goes on with it. {said}</p>", True
-    rows: list[tuple[str, str]] = [("doing", escape(str(now["about"])))]
+    began = age(float(now["stage_at"])).markup
+    rows = [("doing", escape(str(now["about"])), f"begun {began}")]
     laps, lap = int(now["laps"]), int(now["lap"])
     if laps:
         figures: Mapping[str, Any] = now["figures"]
         told = ", ".join(f"{escape(name)} {short(float(value))}" for name, value in sorted(figures.items()))
-        rows.append(("training", f'<progress max="{laps}" value="{lap}"></progress> lap {lap} of {laps}, {told}'))
+        rows.append(
+            (
+                "training",
+                f'<progress max="{laps}" value="{lap}"></progress> lap {lap} of {laps}, {told}',
+                age(float(now["lap_at"])).markup,
+            )
+        )
     if now["left_s"] is not None:
-        rows.append(("left", f"about {float(now['left_s']):.0f} s{'' if turn else ' of this training, then more'}"))
-    cells = "".join(f'<tr><th>{n}</th><td class="value">{v}</td><td>{said}</td></tr>' for n, v in rows)
+        rows.append(
+            ("left", f"about {float(now['left_s']):.0f} s{'' if turn else ' of this training, then more'}", said)
+        )
+    cells = "".join(f'<tr><th>{n}</th><td class="value">{v}</td><td>{at}</td></tr>' for n, v, at in rows)
     head = f"<h2>Turn {turn} of {turns}: {escape(str(now['stage']))}</h2>"
+    if now["left_s"] is None:
+        head = f"{head}<p>heard {said}</p>"
     return f'{head}<table class="facts">{cells}</table>', time.time() - at > STALE_S
