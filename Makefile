@@ -36,6 +36,7 @@ bench: .venv/dev.stamp     ## the benchmarks, each in about a minute
 	$(BIN)/python benchmarks/vector_envs.py $(if $(PEERS),--peers $(PEERS))
 	$(BIN)/python benchmarks/data_write.py --episodes 4096 $(if $(LEROBOT),--lerobot $(LEROBOT))
 	$(BIN)/python benchmarks/data_query.py --episodes 20480
+	$(BIN)/python benchmarks/dashboard.py --episodes 204800
 	$(BIN)/python benchmarks/train_pendulum.py
 	$(BIN)/python benchmarks/inference.py
 	$(BIN)/python benchmarks/attribution.py
@@ -53,6 +54,7 @@ proof: .venv/dev.stamp     ## the slow tests and the long benchmarks
 	$(BIN)/python benchmarks/vector_envs.py --full $(if $(PEERS),--peers $(PEERS))
 	$(BIN)/python benchmarks/data_write.py $(if $(LEROBOT),--lerobot $(LEROBOT))
 	$(BIN)/python benchmarks/data_query.py
+	$(BIN)/python benchmarks/dashboard.py
 	$(BIN)/python benchmarks/train_pendulum.py --full
 	$(BIN)/python benchmarks/inference.py --full
 	$(BIN)/python benchmarks/engine_speed.py --full
