@@ -52,6 +52,31 @@ def test_numbers_left_out_do_nothing() -> None:
     assert servo.resistance({}, rest, rest, rest, rest).tolist() == [0.0, 0.0]
 
 
+@given(target=st.floats(-2, 2), ramp=st.floats(1, 200), rate=st.floats(-3, 3))
+def test_a_ramp_gets_there_as_fast_as_it_may_and_stops(target: float, ramp: float, rate: float) -> None:
+    dt_s, place, speed = 0.002, np.zeros(1), np.array([rate])
+    numbers, goal = {"ramp": np.array(ramp)}, np.array([target])
+    turned = abs(rate) / ramp + 2 * np.sqrt((abs(target) + rate**2 / ramp) / ramp)  # turn about, speed up, slow down
+    for _ in range(int(1.1 * turned / dt_s) + 20):
+        before = speed
+        place, speed = servo.ramped(numbers, place, speed, goal, dt_s)
+        assert abs(speed - before) <= ramp * dt_s * (1 + 1e-9)
+    assert place == pytest.approx(target, abs=2 * ramp * dt_s**2)
+    assert abs(speed) <= 2 * ramp * dt_s
+
+
+def test_without_a_ramp_the_target_is_where_it_was_asked_to_be() -> None:
+    place, rate = servo.ramped({}, np.zeros(1), np.zeros(1), np.array([0.3]), 0.01)
+    assert (place.item(), rate.item()) == (0.3, pytest.approx(30.0))
+
+
+def test_the_law_damps_what_is_more_than_the_targets_own_rate() -> None:
+    numbers = {"stiffness": np.array(10.0), "damping": np.array(2.0)}
+    rest, moving = np.zeros(1), np.ones(1)
+    assert servo.driven(numbers, rest, rest, moving).tolist() == [-2.0]
+    assert servo.driven(numbers, rest, rest, moving, rate=moving).tolist() == [0.0]
+
+
 @pytest.mark.parametrize(("name", "value", "words"), [("coulumb", 1.0, "coulomb"), ("coulomb", -1.0, "outside")])
 def test_what_no_servo_has_is_refused(name: str, value: float, words: str) -> None:
     with pytest.raises(SignalError, match=words):

@@ -15,7 +15,7 @@ from simops.core.signal import Array, Schema, Signal
 from simops.learn.fit import Fit
 from simops.learn.joint import Asked
 from simops.ops import identify
-from simops.ops.joints import Rig, benches, identified, predicted
+from simops.ops.joints import Rig, benches, count_rad, identified, predicted
 
 LABELS = ("base", "shoulder", "elbow")
 QUICK = Asked(window_s=2.0, members=2, substeps=2, every=2, fit=Fit(starts=1, iterations=3))
@@ -70,6 +70,17 @@ def test_what_does_not_fit_is_refused(wrong: str) -> None:
     words = {"labels": "wrist", "chain": "elbow", "fact": "kp", "none": "no recording", "still": "moves"}[wrong]
     with pytest.raises(DataError, match=words):
         tries[wrong]()
+
+
+def test_a_ramp_in_counts_is_as_long_as_the_steps_that_positions_come_in() -> None:
+    commands = moved(3)
+    count = np.array([0.01, 0.02, 0.005])
+    found = benches([recording("a", np.round(commands / count) * count)], Rig())
+    for (label, one), step in zip(found.items(), count, strict=True):
+        assert count_rad(one, label) == pytest.approx(step)
+    smooth = benches([recording("a", commands)], Rig())["base"]
+    with pytest.raises(DataError, match="come in no steps"):
+        count_rad(smooth, "base")
 
 
 def test_a_joint_that_never_moves_is_predicted_to_stay() -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from simops.core.errors import EngineError, SceneError
 from simops.core.params import Change, Params
-from simops.core.signal import Signal
+from simops.core.signal import Array, Signal
 from simops.core.task import Joint
 from simops.sim.motor import Dc, Pd
 from simops.sim.mujoco import Mujoco
+from simops.sim.servo import Servo
 from tests.sim.rig import arm, param, run, task, watched, written
 
 STEPS = 100
@@ -42,6 +43,20 @@ def test_torque_falls_with_speed(tmp_path: Path) -> None:
     assert np.all(torque[speeding] <= 6.0 * (1 - rate[speeding] / 8.0) + 1e-9)
     assert seen["rate"].max() > 3.0
     assert np.abs(torque).max() <= 6.0 + 1e-9
+
+
+def test_a_servo_with_a_ramp_moves_its_target_no_faster_than_that() -> None:
+    motor = Servo(kp=1.0, ramp=(8.0, float("inf")), joints=("a", "b"))
+    memory, here, pushed = motor.start(1, 2), np.zeros((1, 2)), list[Array]()
+    for _ in range(700):
+        torque, memory = motor.torque(np.ones((1, 2)), here, here, memory, dt_s=0.001)
+        pushed.append(torque[0])
+    place = np.array(pushed)
+    assert np.all(place[:, 1] == 1.0)  # the other joint has none
+    assert np.abs(np.diff(place[:, 0], 2)).max() <= 8.0 * 0.001**2 * (1 + 1e-6)
+    gone = np.sqrt(1.0 / 8.0)  # half of the way is spent speeding up
+    assert place[round(gone / 0.001), 0] == pytest.approx(0.5, abs=0.01)
+    assert place[-1, 0] == pytest.approx(1.0, abs=2e-3)
 
 
 def test_an_effort_limit_of_the_scene_holds_for_any_motor(tmp_path: Path) -> None:

@@ -45,6 +45,9 @@ NUMBERS: Mapping[str, Number] = {
         Number("deadband", "rad", "error that the law does not see"),
         Number("bias", "rad", "added to what is commanded", low=-np.inf),
         Number("late", "s", "age of the command when it arrives"),
+        Number(
+            "ramp", "rad/s^2", "acceleration at which the servo moves its own target to the command", np.inf, low=1e-3
+        ),
         Number("offset", "N m", "constant torque", low=-np.inf),
         Number("spring", "N m/rad", "torque per distance from the centre, as cables give", low=-np.inf),
         Number("centre", "rad", "where a spring rests and friction is as it is said", low=-np.inf),
@@ -77,14 +80,30 @@ def of(numbers: Numbers, name: str) -> Array | float:
     return numbers[name] if name in numbers else NUMBERS[name].without
 
 
-def driven(numbers: Numbers, target: Array, position: Array, velocity: Array) -> Array:
-    """Torque of a powered servo at standstill: what the law asks for, within its limit and what the supply can hold."""
+def ramped(numbers: Numbers, place: Array, rate: Array, target: Array, dt_s: Array | float) -> tuple[Array, Array]:
+    """Where the servo has its own target a step later, on the way to the one it was given, and how fast that moves.
+
+    It speeds up and slows down by `ramp` and no more, and is no faster than lets it stop where it is to go.
+    """
+    if "ramp" not in numbers:
+        return target, (target - place) / dt_s
+    ramp, left = numbers["ramp"], target - place
+    fastest = np.sign(left) * ramp * (np.sqrt(dt_s * dt_s + 2.0 * np.abs(left) / ramp) - dt_s)
+    rate = rate + np.clip(fastest - rate, -ramp * dt_s, ramp * dt_s)
+    return place + dt_s * rate, rate
+
+
+def driven(numbers: Numbers, target: Array, position: Array, velocity: Array, *, rate: Array | float = 0.0) -> Array:
+    """Torque of a powered servo at standstill: what the law asks for, within its limit and what the supply can hold.
+
+    The law damps the velocity, or what it is more than the target's own `rate`.
+    """
     error = target - position
     if "deadband" in numbers:
         error = np.sign(error) * np.maximum(np.abs(error) - numbers["deadband"], 0.0)
     asked = of(numbers, "stiffness") * error
     if "damping" in numbers:
-        asked = asked - numbers["damping"] * velocity
+        asked = asked - numbers["damping"] * (velocity - rate)
     if "limit" not in numbers:
         return asked
     limit = numbers["limit"]

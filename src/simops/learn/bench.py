@@ -96,6 +96,11 @@ PRIOR: Mapping[str, tuple[float, float, float, float]] = {
     "coulomb_off": (0.0, 4.0, -40.0, 40.0),
 }
 """What to expect of a small geared servo on its load, per inertia: mean, spread, and physical bounds."""
+MORE: Mapping[str, tuple[float, float, float, float]] = {
+    "ramp": (40.0, 20.0, 1.0, 5000.0),
+    "damping": (20.0, 20.0, 0.0, 400.0),
+}
+"""The same of what only some servos have; looked for where it is said to be known."""
 PULL = (0.0, 20.0, -300.0, 300.0)
 """The same of a load's sine and cosine [rad/s²]."""
 
@@ -108,6 +113,7 @@ def params(bench: Bench, known: Mapping[str, tuple[float, float]] | None = None)
         known: Means and spreads of what is known better, by name.
     """
     prior = {k: v for k, v in PRIOR.items() if not (k.endswith("_off") and bool(bench.powered[bench.within].all()))}
+    prior |= {k: v for k, v in MORE.items() if k in (known or {})}
     for load in range(bench.loads):
         prior |= {f"sine_{load}": PULL, f"cosine_{load}": PULL}
     found: list[Param] = []
@@ -159,6 +165,7 @@ def swing(bench: Bench, names: Sequence[str], points: Array, *, substeps: int = 
     velocity = np.tile(bench.speed_rad_s, (len(points), 1))
     found = np.empty((len(points), *bench.time_s.shape))
     commands = _Commands(bench.command_rad)
+    place, rate = _begun(bench, numbers, len(points))
     gaps = np.maximum(np.diff(bench.time_s, axis=1, append=bench.time_s[:, -1:]), 1e-6)
     for row in range(bench.time_s.shape[1]):
         found[:, :, row] = position
@@ -167,7 +174,10 @@ def swing(bench: Bench, names: Sequence[str], points: Array, *, substeps: int = 
         for substep in range(substeps):
             target = commands.aged(row, numbers["late"] / gaps[:, row] - substep / substeps) + numbers["bias"]
             load = _pulled(numbers, position, bench.around_rad[:, row])
-            drive = servo.driven(numbers, target, position, velocity) * powered
+            if "ramp" in numbers:
+                place, rate = servo.ramped(numbers, place, rate, target, dt_s)
+                target = place
+            drive = servo.driven(numbers, target, position, velocity, rate=rate) * powered
             braking = numbers["viscous"] + numbers["emf"] * powered
             resisting = servo.resistance(numbers, drive - numbers["emf"] * powered * velocity, load, position, velocity)
             if not always:
@@ -176,6 +186,17 @@ def swing(bench: Bench, names: Sequence[str], points: Array, *, substeps: int = 
             velocity = servo.slid(velocity, drive + load, resisting, braking=braking, inertia=1.0, dt_s=dt_s)
             position = position + dt_s * velocity
     return found
+
+
+def _begun(bench: Bench, numbers: Mapping[str, Array], points: int) -> tuple[Array, Array]:
+    """Where a servo that follows a ramp has its own target at the first instant, and how fast: as the command moves."""
+    still = np.zeros((points, len(bench)))
+    if "ramp" not in numbers:
+        return still, still
+    gone = np.maximum(bench.time_s[:, 1] - bench.time_s[:, 0], 1e-6)
+    rate = still + (bench.command_rad[:, 1] - bench.command_rad[:, 0]) / gone
+    behind = rate * np.abs(rate) / (2.0 * numbers["ramp"])
+    return bench.command_rad[:, 0] - behind + numbers["bias"], rate
 
 
 def _pulled(numbers: Mapping[str, Array], position: Array, around: Array) -> Array:

@@ -17,6 +17,8 @@ from simops.core.signal import Array
 from simops.learn.bench import Bench
 from simops.learn.joint import Asked, Joint, identify
 
+DAMPED = (20.0, 20.0)
+"""Mean and spread of the damping of a law that follows a ramp [1/s]."""
 REST_S = 0.03
 """Stretch at the beginning from which the first velocity is taken."""
 
@@ -35,6 +37,9 @@ class Rig:
     """Value of that fact at which the stiffness is as it is found."""
     powered: str = ""
     """A signal that tells whether the servo is on."""
+    ramp_counts_s2: float = 0.0
+    """Acceleration at which the servo moves its own target to what it is told, in counts of its encoder, as its
+    register says; a count is the step in which positions were recorded. 0 where it goes there at once."""
     asked: Asked = field(default_factory=Asked)
 
 
@@ -131,10 +136,30 @@ def identified(benches: Mapping[str, Bench], rig: Rig) -> dict[str, Joint]:
     found: dict[str, Joint] = {}
     for label, bench in benches.items():
         if np.ptp(bench.position_rad[bench.within]) > 5 * rig.asked.tolerance_rad:
-            found[label] = identify(bench, rig.asked, where=label)
+            found[label] = identify(bench, _asked(bench, rig, label), where=label)
     if not found:
         raise DataError("no joint moves", attempt="a recording of motion", fault="LRN-002")
     return found
+
+
+def _asked(bench: Bench, rig: Rig, label: str) -> Asked:
+    """How a joint is identified: a ramp that its register tells is known to a hundredth."""
+    if not rig.ramp_counts_s2:
+        return rig.asked
+    ramp = rig.ramp_counts_s2 * count_rad(bench, label)
+    return replace(rig.asked, known={"ramp": (ramp, 0.01 * ramp), "damping": DAMPED, **(rig.asked.known or {})})
+
+
+def count_rad(bench: Bench, where: str) -> float:
+    """The step in which positions were recorded; raises where they come in none."""
+    values: Array = np.unique(np.round(bench.position_rad[bench.within], 9))
+    if len(values) < 3 or len(values) > 0.5 * bench.within.sum():
+        raise DataError(
+            f"the positions of {where} come in no steps, so a ramp in counts has no size",
+            where=where,
+            attempt="known: {ramp: [VALUE, SPREAD]} in rad/s^2, under asked",
+        )
+    return float(np.quantile(np.diff(values), 0.25))  # where few places were met, most steps are several counts
 
 
 @final

@@ -11,6 +11,7 @@ from typing import TypeAlias, final
 
 import numpy as np
 
+from simops.core import servo
 from simops.core.params import Param, Params
 from simops.core.protocols import Memory, Torque
 from simops.core.signal import Array
@@ -67,6 +68,9 @@ class Servo:
     """Effort that opposes the drive always [N]: half of what dry friction takes more forwards than backwards."""
     delay_s: Setting = 0.0
     """Between a command and its effect."""
+    ramp: Setting = float("inf")
+    """Acceleration at which it moves its own target to the command, as small smart servos do [m/s²]; at once when
+    infinite."""
     backlash: Setting = 0.0
     """Play between the command and what it moves, in the command's unit."""
     period_s: float = 0.0
@@ -97,6 +101,7 @@ class Servo:
         }
         memory["pending"] = np.full((n, DEEPEST, joints), np.nan)
         memory["moved"] = np.full((n, joints), np.nan)
+        memory["place"], memory["pace"] = np.full((n, joints), np.nan), np.zeros((n, joints))
         memory["wait_s"] = np.zeros(n)
         memory["drive"] = np.zeros((n, joints))
         memory["before"] = np.full((n, joints), np.nan)
@@ -122,6 +127,10 @@ class Servo:
         wanted = command
         if np.any(of["delay_s"] > 0):
             wanted, kept["pending"] = _late(command, memory["pending"], of["delay_s"] / dt_s)
+        if np.any(np.isfinite(of["ramp"])):
+            place = np.where(np.isnan(memory["place"]), position, memory["place"])
+            kept["place"], kept["pace"] = _on_its_way(of["ramp"], place, memory["pace"], wanted, dt_s)
+            wanted = kept["place"]
         if np.any(of["backlash"] > 0):
             before = np.where(np.isnan(memory["moved"]), wanted, memory["moved"])
             wanted = np.clip(before, wanted - of["backlash"] / 2, wanted + of["backlash"] / 2)
@@ -166,6 +175,13 @@ _SETTINGS = tuple(field.name for field in fields(Servo) if field.name not in {"j
 
 def _of(memory: Memory) -> dict[str, Array]:
     return {name: memory[_NUMBERS_OF + name] for name in _SETTINGS}
+
+
+def _on_its_way(ramp: Array, place: Array, pace: Array, wanted: Array, dt_s: float) -> tuple[Array, Array]:
+    """Where the servo's own target is a step later, and how fast it moves."""
+    limited = np.isfinite(ramp)
+    place, pace = servo.ramped({"ramp": np.where(limited, ramp, 1.0)}, place, pace, wanted, dt_s)
+    return np.where(limited, place, wanted), np.where(limited, pace, 0.0)
 
 
 def _late(command: Array, pending: Array, steps: Array) -> tuple[Array, Array]:
