@@ -61,7 +61,7 @@ COMMANDS = (
     Command(
         "validate", "let a policy out, or not, with a verdict whose own error rate is known", "simops.cli.validate"
     ),
-    Command("replay", "run a scenario of a gate or a search again by its hash, and film it", "simops.cli.replay"),
+    Command("replay", "run a scenario of a gate, search or crank again by its hash, and film it", "simops.cli.replay"),
     Command("bundle", "look at a bundle, check it, compare two, make it smaller or quicker", "simops.cli.bundle"),
     Command("render", "film an episode, or show many side by side", "simops.cli.render"),
     Command("data", "look at, ask, check, export and import trajectories on disk", "simops.cli.data"),

@@ -1,4 +1,4 @@
-"""`simops replay`: run one scenario of a gate or a search again by its hash, to the last bit, and film it."""
+"""`simops replay`: run one scenario of a gate, a search or a crank again by its hash, to the last bit, and film it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("hash", help="the scenario's hash, or how it begins")
     parser.add_argument(
-        "--in", dest="folder", type=Path, metavar="FOLDER", help="a gate or a search (default: any under out)"
+        "--in", dest="folder", type=Path, metavar="FOLDER", help="a gate, a search or a crank (default: any under out)"
     )
     parser.add_argument("--engine", default="", help="another engine than the gate's: nothing is compared then")
     parser.add_argument("--render", type=Path, metavar="FILE", help="film it, .mp4 or .gif")

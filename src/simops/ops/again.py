@@ -17,7 +17,8 @@ from simops.core.task import Task
 from simops.core.trajectory import Trajectory
 from simops.data.store import Dataset
 from simops.gate.suite import REALM
-from simops.ops import falsify
+from simops.ops import failures, falsify, kept
+from simops.ops.failures import Failed
 from simops.ops.gate_spec import load_order
 from simops.ops.validate import CANDIDATE, SPEC, SUITE, Order
 from simops.sim.film import Cut, Made, film
@@ -41,8 +42,8 @@ class Again:
 
 
 def again(prefix: str, folder: Path | None = None, *, engine: Engine | None = None) -> Again:
-    """Find a scenario by its hash in a gate's or a search's folder, or in any under `out`, and run it as they did."""
-    searched = _searched(prefix, folder, engine)
+    """Find a scenario by its hash in the folder of a gate, search or crank, or in any under `out`, and run it so."""
+    searched = _searched(prefix, folder, engine) or _cranked(prefix, folder, engine)
     if searched is not None:
         return searched
     at, order, scenario = _found(prefix, folder)
@@ -82,6 +83,40 @@ def _searched(prefix: str, folder: Path | None, engine: Engine | None) -> Again 
         same = None if engine is not None or alike else False
         return Again(scenario=scenario, trajectory=fresh, same=same, folder=at, task=recipe.task)
     return None
+
+
+def _cranked(prefix: str, folder: Path | None, engine: Engine | None) -> Again | None:
+    """The same of what failed in a gate of a crank, which keeps no bytes: only another outcome is told."""
+    found = [path for path, _ in kept.runs(Path("out"))] if folder is None else [folder]
+    for at in found if len(prefix) >= SHORTEST else ():
+        hit = failures.held(at, prefix) if kept.there(at) else None
+        if hit is None:
+            continue
+        recipe = staged(_recipe(hit, root=Path(), engine=engine), [hit.scenario])
+        [block] = run(recipe, [hit.scenario])
+        [fresh] = block
+        same = None if engine is not None or fresh.outcome != "success" else False
+        return Again(scenario=hit.scenario, trajectory=fresh, same=same, folder=at, task=recipe.task)
+    return None
+
+
+def _recipe(found: Failed, *, root: Path, engine: Engine | None = None) -> Recipe:
+    """What ran it; code that the spec names is beside `root`."""
+    from simops.deploy.bundle import load as load_bundle
+    from simops.ops import stages
+    from simops.spec.crank import load_crank
+
+    spec = load_crank(found.turn.spec, root=root).value
+    exported = found.turn.step("export")
+    if exported is None:
+        raise DataError("the turn's bundle is gone", where=found.scenario.name, fault="CRK-003")
+    return Recipe(
+        policy=load_bundle(exported.folder / stages.BUNDLE),
+        task=replace(spec.task, belief=stages.asked_of(spec, stages.untouched(spec))),
+        engine=engine or spec.validation.engine,
+        sensors=spec.sensors,
+        realm=stages.REALM,
+    )
 
 
 def _found(prefix: str, folder: Path | None) -> tuple[Path, Order, Scenario]:

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from simops.core.errors import SimOpsError
 from simops.core.patch import Patch
 from simops.core.verdict import Finding
 from simops.ops import crank_chart
 from simops.ops.axes import Axis, Drawing, short
-from simops.ops.failures import cloud
+from simops.ops.failures import cloud, of_turn
 from simops.ops.kept import Kept, Told
 from simops.ops.page import Cell, Page, ended
 from simops.ops.plot import Mark, forest
 from simops.spec import patched
 
-Watched = Callable[[Kept, int], Drawing]
-"""A way to the replay of one trial of a step."""
+
+class Ways(NamedTuple):
+    """To replays, for a page that can show them."""
+
+    trial: Callable[[Kept, int], Drawing]
+    """Of one trial of a step."""
+    again: Callable[[str], Drawing]
+    """Of a scenario of a gate, by its hash."""
+
+
 SHOWN = 12
+"""Kinds of failure of a turn that are listed."""
+MOST = 200
 """Failures of a turn that are listed."""
 
 
-def fill(page: Page, turns: Sequence[Told], *, watch: Watched | None = None) -> None:
+def fill(page: Page, turns: Sequence[Told], *, ways: Ways | None = None) -> None:
     """Everything that is known of these turns."""
     if not turns:
         page.text("No turn is over yet.")
@@ -32,7 +42,7 @@ def fill(page: Page, turns: Sequence[Told], *, watch: Watched | None = None) -> 
     _history(page, turns)
     _live(page, turns)
     for one in reversed(turns):
-        _turn(page, one, watch)
+        _turn(page, one, ways)
     page.section("What came out of what", "A row a turn; point at a box for its folder and its digest.")
     page.draw(crank_chart.lineage(turns))
     page.section("Steps")
@@ -95,7 +105,7 @@ def _live(page: Page, turns: Sequence[Told]) -> None:
         page.text("Nothing was let through yet.")
 
 
-def _turn(page: Page, one: Told, watch: Watched | None) -> None:
+def _turn(page: Page, one: Told, ways: Ways | None) -> None:
     said = one.said
     page.section(f"Turn {one.number}: {said['ending']}", str(said["why"]))
     for fault in one.faults:
@@ -116,7 +126,7 @@ def _turn(page: Page, one: Told, watch: Watched | None) -> None:
     if said["diagnosed"] is not None:
         page.heading(f"Failures come from: {said['diagnosed']['cause']}")
         page.text(str(said["diagnosed"]["why"]))
-        _failures(page, one, watch)
+        _failures(page, one, ways)
     for patch, done in [*((p, True) for p in one.applied), *((p, False) for p in one.waiting)]:
         _patch(page, one, patch, done=done)
 
@@ -136,7 +146,7 @@ def _lesson(page: Page, one: Told, learn: Kept) -> None:
     page.table(("param", "thought", "found", "spread", "spread before", "trusted"), learn.said["told"])
 
 
-def _failures(page: Page, one: Told, watch: Watched | None) -> None:
+def _failures(page: Page, one: Told, ways: Ways | None) -> None:
     gate, found = one.step("validate"), one.step("diagnose")
     if gate is not None and (drawn := cloud(gate.folder)) is not None:
         page.draw(drawn, "Episodes of the gate over the two params that tell failures from successes best.")
@@ -144,20 +154,38 @@ def _failures(page: Page, one: Told, watch: Watched | None) -> None:
     if clusters:
         rows = [(str(c["kind"]), len(c["alike"]) + 1, str(c["scenario"]["name"]), _params(c)) for c in clusters[:SHOWN]]
         page.table(("kind", "alike", "the smallest", "where"), rows)
-    trials = [each for each in one.steps if each.stage == "trials"]
+    _gate_failures(page, one, ways)
+    _trial_failures(page, one, ways)
+
+
+def _gate_failures(page: Page, one: Told, ways: Ways | None) -> None:
+    """Each with its hash, by which it runs again."""
+    found = of_turn(one)
+    if not found:
+        return
+    inside = Page("")
+    rows: list[tuple[Cell, ...]] = [
+        (each.name, each.hash[:16], ways.again(each.hash[:16]) if ways is not None else "") for each in found[:MOST]
+    ]
+    inside.table(("scenario", "hash", "run again" if ways is not None else ""), rows)
+    if ways is None:
+        inside.code("simops replay HASH --in RUN --render failure.mp4")
+    page.folded(f"{len(found)} episodes of the gate that failed", inside)
+
+
+def _trial_failures(page: Page, one: Told, ways: Ways | None) -> None:
+    """Each with what was recorded of it."""
     rows: list[tuple[Cell, ...]] = []
-    for each in trials:
+    for each in (step for step in one.steps if step.stage == "trials"):
         who = "candidate" if each.inputs["policy"] == one.bundle else "champion"
         for number, outcome in zip(each.said["numbers"], each.said["outcomes"], strict=True):
             if outcome != "success":
-                seen: Cell = watch(each, int(number)) if watch is not None else f"{each.name}/log"
-                rows.append((int(number), who, ended(str(outcome)), seen))
+                seen: Cell = ways.trial(each, int(number)) if ways is not None else f"{each.name}/log"
+                rows.append((str(number), who, ended(str(outcome)), seen))
     if rows:
         inside = Page("")
-        inside.table(
-            ("trial", "of the", "ended", "replay" if watch is not None else "recorded in"), rows, sortable=True
-        )
-        if watch is None:
+        inside.table(("trial", "of the", "ended", "replay" if ways is not None else "recorded in"), rows[:MOST])
+        if ways is None:
             inside.code("simops render RUN/steps/FOLDER/log --episode TRIAL --out trial.mp4")
         page.folded(f"{len(rows)} trials on the robot that failed", inside)
 

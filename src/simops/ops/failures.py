@@ -1,4 +1,4 @@
-"""Where a policy failed: each episode of a gate by its params and its end, kept small, and drawn."""
+"""Where a policy failed in a crank's gate: each scenario by its hash, and each episode by its params, drawn."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simops.core.errors import DataError
 from simops.core.scenario import Scenario
 from simops.core.signal import Array
+from simops.ops import kept
 from simops.ops.axes import Drawing
 from simops.ops.plot import Axis, Cloud, scatter
 
@@ -28,6 +30,32 @@ class Ended(NamedTuple):
     good: Array
     notes: tuple[str, ...]
     """What each is called, and how it ended."""
+
+
+class Failed(NamedTuple):
+    """One scenario that a turn's candidate failed in."""
+
+    turn: kept.Told
+    scenario: Scenario
+
+
+def of_turn(turn: kept.Told) -> list[Scenario]:
+    """What a turn's candidate failed in, in its gate."""
+    gate = turn.step("validate")
+    path = None if gate is None else gate.folder / kept.FAILURES
+    if path is None or path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
+        return []
+    try:
+        bodies: list[Mapping[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        return [Scenario.of(body) for body in bodies]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DataError(f"{path.name} cannot be read", where=str(path), fault="DAT-003") from error
+
+
+def held(run: Path, prefix: str) -> Failed | None:
+    """The scenario whose hash begins so; of the newest turn that failed in it."""
+    found = ((turn, one) for turn in reversed(kept.told(run)) for one in of_turn(turn) if one.hash.startswith(prefix))
+    return next((Failed(turn, one) for turn, one in found), None)
 
 
 def text(ended: Sequence[tuple[Scenario, str]]) -> str:

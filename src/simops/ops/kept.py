@@ -112,15 +112,20 @@ class Told:
         return [one for one in self.steps if one.stage == "trials"]
 
 
+def there(run: Path) -> bool:
+    """Whether a crank is in a folder; a dataset has steps and a lock too, and nobody's own text."""
+    return (run / STEPS).is_dir() and (run / SPEC).is_file()
+
+
 def runs(root: Path) -> list[tuple[Path, Mapping[str, Any] | None]]:
     """Every crank below a folder, and what it came to; nothing where it is not over."""
-    found = sorted({path.parent for path in root.glob(f"**/{LOCKED}") if _there(path.parent)})
+    found = sorted({path.parent for path in root.glob(f"**/{LOCKED}") if there(path.parent)})
     return [(path, summary(path)) for path in found]
 
 
 def summary(run: Path) -> Mapping[str, Any] | None:
     """What a crank came to."""
-    if not _there(run):
+    if not there(run):
         raise DataError("there is no crank", where=str(run), attempt="simops runs")
     return unseal(run / SUMMARY) if (run / SUMMARY).is_file() else None
 
@@ -157,11 +162,6 @@ def step(folder: Path, digest: str = "") -> Kept:
         took_s=_took(folder),
         folder=folder,
     )
-
-
-def _there(run: Path) -> bool:
-    """Whether a crank is in a folder; a dataset has steps and a lock too, and nobody's own text."""
-    return (run / STEPS).is_dir() and (run / SPEC).is_file()
 
 
 def _told(run: Path, said: Mapping[str, Any]) -> Told:

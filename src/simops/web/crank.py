@@ -23,16 +23,19 @@ def show(places: Places, place: Place, page: Page) -> None:
     """Put it on the page."""
     parts = {one.path: one.id for one in places.inside(place)}
 
-    def watch(step: Kept, number: int) -> Drawing:
+    def trial(step: Kept, number: int) -> Drawing:
         held = parts.get(step.folder / LOG)
         return link("watch", f"/run/{held}/episode/{number}") if held is not None else Drawing("")
+
+    def again(scenario: str) -> Drawing:
+        return link("watch", f"/run/{place.id}/again/{scenario}")
 
     page.put(pulse(place))
     newest = max(place.path.glob("turn-*.json"), key=lambda path: path.stat().st_mtime, default=None)
     if newest is not None:
         since = age(newest.stat().st_mtime).markup
         page.put(Drawing(f'<p class="note">What follows is as of the last turn that is over, {since}.</p>'))
-    crank_story.fill(page, kept.told(place.path), watch=watch)
+    crank_story.fill(page, kept.told(place.path), ways=crank_story.Ways(trial, again))
 
 
 def pulse(place: Place) -> Drawing:

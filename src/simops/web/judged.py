@@ -13,6 +13,7 @@ import numpy as np
 from simops.core.errors import DataError
 from simops.core.verdict import Verdict
 from simops.data.files import unseal
+from simops.ops import failures
 from simops.ops.axes import Drawing, short
 from simops.ops.page import Cell, Page, ended, link
 from simops.ops.plot import Axis, Mark, forest, heat
@@ -112,9 +113,11 @@ def search(place: Place, page: Page) -> None:
 
 
 def known(place: Place, scenario: str) -> str:
-    """The hash of a scenario that this gate or search holds; raises for any other."""
+    """The hash of a scenario that this gate, search or crank holds; raises for any other."""
     if not HASH.fullmatch(scenario):
         raise DataError("that is no scenario", where=place.name)
+    if place.kind == "crank" and failures.held(place.path, scenario) is not None:
+        return scenario
     path = place.path / ("map.json" if place.kind == "search" else "suite.json")
     if place.kind not in {"search", "gate"} or not path.is_file() or f'"{scenario}' not in _text(path):
         raise DataError(f"no scenario {scenario} is held there", where=place.name)
