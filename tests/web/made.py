@@ -17,7 +17,7 @@ from simops.ops.crank_page import report
 from tests.ops.cranked import cranked
 
 SCHEMA = Schema((Signal("state", (2,)), Signal("action"), Signal("executed"), Signal("reward")))
-MADE = Provenance(engine="Made()", simulator="made", task="made <b>task</b>", policy="0", seed=0)
+MADE = Provenance(engine=f"Made({'x' * 120})", simulator="made", task="made <b>task</b>", policy="0", seed=0)
 PARAMS = {"friction": "", "mass": "kg"}
 
 

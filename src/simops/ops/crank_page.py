@@ -5,19 +5,25 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from simops.core.errors import ExtraError
+from simops.core.errors import ExtraError, SimOpsError
+from simops.core.task import Task
 from simops.data.files import publish
+from simops.data.store import Dataset
 from simops.gate import rate
 from simops.ops import crank_story, kept
 from simops.ops.crank import Run
 from simops.ops.page import Page
+from simops.ops.stages import LOG
 from simops.ops.turn import Turn, share
+from simops.sim.film import sheet
+from simops.sim.render import FAST, Camera
 
 INK, GOOD, OTHER = "#22303c", "#2a7f62", "#c4573a"
 
@@ -67,7 +73,36 @@ def report(run: Run) -> Path:
     turns = kept.told(order.out)
     page = Page(f"Crank: {order.loaded.value.scene.task.name}", lead=f"{len(turns)} turns; ended: {run.ended}.")
     crank_story.fill(page, turns)
+    shown = list(_sheets(order.loaded.value.task, turns))
+    if shown:
+        page.section("Trials that failed", "The first of each turn's candidate, from left to right as time goes by.")
+        for data, caption in shown:
+            page.image(data, caption)
     return page.write(order.out / "report.html")
+
+
+def _sheets(task: Task, turns: Sequence[kept.Told]) -> Iterator[tuple[bytes, str]]:
+    """A strip of pictures for a turn that had failures, where this machine can draw."""
+    for turn in turns:
+        trials = [one for one in turn.steps if one.stage == "trials" and one.inputs["policy"] == turn.bundle]
+        failed = (
+            (one, int(number), str(outcome))
+            for one in trials
+            for number, outcome in zip(one.said["numbers"], one.said["outcomes"], strict=True)
+            if outcome != "success"
+        )
+        first = next(failed, None)
+        if first is None:
+            continue
+        step, number, outcome = first
+        with tempfile.TemporaryDirectory(prefix="simops-") as folder:
+            path = Path(folder) / "sheet.png"
+            try:
+                one = Dataset.open(step.folder / LOG).trajectory(number)
+                sheet(one, task, None, path, camera=Camera("", 200, 150), look=FAST)
+                yield path.read_bytes(), f"turn {turn.number}, trial {number}: {outcome}"
+            except (SimOpsError, OSError, RuntimeError):  # no way to draw here, or not this task
+                continue
 
 
 def _lessons(turns: Sequence[Turn]) -> list[tuple[int, Mapping[str, Any]]]:

@@ -57,8 +57,9 @@ def _tiles(turns: Sequence[Told]) -> Mapping[str, str]:
     took = sum(each.took_s for one in turns for each in one.steps)
     rate = live.live if live is not None else None
     return {
-        "sealed success of what is live": "–" if rate is None else f"{rate.share:.0%}",
-        "its interval, at any look": "–" if rate is None else f"{rate.low:.0%} to {rate.high:.0%}",
+        "sealed success of what is live": "–"
+        if rate is None
+        else f"{rate.share:.0%} [{100 * rate.low:.0f}, {100 * rate.high:.0f}]",
         "prediction error": "–"
         if not errors
         else f"{float(errors[0]['error_before']):.3g} → {float(errors[-1]['error_after']):.3g}",

@@ -34,7 +34,9 @@ svg text{fill:var(--ink);font-family:inherit}
 .open{fill:none;stroke:var(--soft);stroke-width:.7;stroke-dasharray:3 3}
 .tag{white-space:nowrap}
 figure svg.half{min-width:300px;max-width:none}figure svg.wide-chart{min-width:860px;max-width:none}
-.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:4px 20px}.pair figure{margin:8px 0}
+.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(400px,100%),1fr));gap:4px 20px}
+.pair figure{margin:8px 0}.pair figure svg{min-width:0}.pair svg:not(.half) text{font-size:17px}
+.facts td{overflow-wrap:anywhere}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:10px;margin:14px 0}
 .tiles div{background:var(--box);border-radius:8px;padding:10px 14px}.tiles b{display:block;font-size:20px}
 .tiles span{color:var(--soft);font-size:13px}
@@ -56,8 +58,7 @@ b.k-not-enough-evidence{color:var(--unknown)}
 .fill.c6,.band.c6{fill:var(--c6)}.fill.c7,.band.c7{fill:var(--c7)}
 @media(max-width:640px){
 main{padding:16px 12px 48px}h1{font-size:22px}th,td{padding:4px 9px 4px 0}
-.wide table:not(.rows){min-width:560px}
-.pair figure svg:not(.half){min-width:0}.pair svg:not(.half) text{font-size:18px}}
+.wide table:not(.rows){min-width:560px}}
 @media print{nav{display:none}body{background:#fff}}
 """
 

@@ -37,7 +37,20 @@ from simops.ops.axes import (
     words,
 )
 
-__all__ = ["Axis", "Cloud", "Drawing", "Line", "Mark", "bars", "forest", "heat", "lines", "scatter", "short"]
+__all__ = [
+    "Axis",
+    "Cloud",
+    "Drawing",
+    "Line",
+    "Mark",
+    "bars",
+    "forest",
+    "heat",
+    "histogram",
+    "lines",
+    "scatter",
+    "short",
+]
 
 ROW = 24.0
 
@@ -144,6 +157,22 @@ def bars(labels: Sequence[str], series: Mapping[str, Sequence[float] | Array], *
                          f'width="{width:.1f}" height="{thick - 1:.1f}"/>')  # fmt: skip
             parts.append(words(max(end, zero) + 4, at + thick / 2, short(value), size=10))
     return svg(parts, height)
+
+
+def histogram(edges: Sequence[float] | Array, counts: Sequence[float] | Array, *, x: Axis, y: Axis) -> Drawing:
+    """Standing bars between edges, each as high as what was counted there."""
+    ends, tall = numbers(edges), numbers(counts)
+    across = span(x, [ends], LEFT, WIDTH - RIGHT)
+    up = span(Axis(y.label, low=0.0 if y.low is None else y.low, high=y.high), [tall], HEIGHT - BOTTOM, TOP)
+    parts = [frame(across, up, x.label, y.label)]
+    for low, high, count in zip(ends[:-1].tolist(), ends[1:].tolist(), tall.tolist(), strict=True):
+        left, right, top = across.at(low), across.at(high), up.at(count)
+        said = escape(f"{short(low)} to {short(high)}: {short(count)}")
+        parts.append(
+            f'<rect class="fill c0" x="{left + 0.5:.1f}" y="{top:.1f}" width="{max(0.5, right - left - 1):.1f}" '
+            f'height="{max(0.0, up.start - top):.1f}"><title>{said}</title></rect>'
+        )
+    return svg(parts, HEIGHT)
 
 
 def forest(marks: Sequence[Mark], *, x: Axis | None = None) -> Drawing:

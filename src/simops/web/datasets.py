@@ -19,6 +19,7 @@ from simops.data.store import Dataset
 from simops.ops.axes import Axis, Drawing
 from simops.ops.page import Cell, Page, ended, link
 from simops.ops.plot import Line, Mark, forest, lines
+from simops.ops.plot import histogram as columns
 from simops.web.frame import age
 from simops.web.places import Place
 
@@ -38,7 +39,7 @@ LIMIT_S = 20.0
 class Bins(NamedTuple):
     """Episodes by a param."""
 
-    middle: Array
+    edges: Array
     number: Array
     share: Array
 
@@ -85,7 +86,7 @@ def _params(place: Place, page: Page, data: Dataset, state: str, ask: Mapping[st
     names = list(data.header.params)
     by = ask.get("by", "")
     chosen = by if by in names else names[0]
-    page.section("Params and success", "Choose a param; the band is where the true share lies, bin by bin.")
+    page.section("Params and success", "Choose a param; the band is Wilson's 95 %, bin by bin.")
     ways = [
         Drawing(f"<b>{escape(name)}</b>") if name == chosen else link(name, f"/run/{place.id}?by={_word(name)}")
         for name in names
@@ -94,22 +95,19 @@ def _params(place: Place, page: Page, data: Dataset, state: str, ask: Mapping[st
     bins = histogram(place.path, state, chosen)
     unit = data.header.params[chosen]
     axis = Axis(f"{chosen} [{unit}]" if unit else chosen)
-    spread = np.sqrt(np.maximum(bins.share * (1 - bins.share), 1e-9) / np.maximum(bins.number, 1)) * 1.96
+    low, high = wilson(bins.share, bins.number)
     known = bins.number > 0
     curve = Line(
-        x=bins.middle[known],
+        x=((bins.edges[:-1] + bins.edges[1:]) / 2)[known],
         y=bins.share[known],
-        low=np.clip(bins.share - spread, 0, 1)[known],
-        high=np.clip(bins.share + spread, 0, 1)[known],
+        low=low[known],
+        high=high[known],
         dots=True,
     )
     page.pair(
         [
             (lines([curve], x=axis, y=Axis("succeeded", low=0.0, high=1.0)), "Share that succeeded."),
-            (
-                lines([Line(x=bins.middle, y=bins.number, dots=True)], x=axis, y=Axis("episodes", low=0.0)),
-                "How many there are.",
-            ),
+            (columns(bins.edges, bins.number, x=axis, y=Axis("episodes")), "How many there are."),
         ]
     )
 
@@ -133,6 +131,14 @@ def _episodes(place: Place, page: Page, ask: Mapping[str, str], state: str) -> N
     )
 
 
+def wilson(share: Array, number: Array) -> tuple[Array, Array]:
+    """Wilson's 95 % interval of shares of so many; honest at 0 and 1, where a spread is none."""
+    n, z = np.maximum(number, 1.0), 1.96
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    wide = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return np.maximum(middle - wide, 0.0), np.minimum(middle + wide, 1.0)
+
+
 @lru_cache(maxsize=256)
 def histogram(path: Path, state: str, param: str) -> Bins:
     """Episodes in equal bins of a param, between its smallest and its largest value."""
@@ -149,7 +155,7 @@ def histogram(path: Path, state: str, param: str) -> Bins:
     for at, count, good, _, _ in rows:
         number[int(at or 0)], share[int(at or 0)] = count, good
     edges = np.linspace(low, high if high > low else low + 1.0, BINS + 1)
-    return Bins((edges[:-1] + edges[1:]) / 2, number, share)
+    return Bins(edges, number, share)
 
 
 @lru_cache(maxsize=256)

@@ -70,7 +70,7 @@ class Places:
 
     def __init__(self, root: Path) -> None:
         """Show what lies below `root`."""
-        self.root = root.resolve()
+        self.shown, self.root = root, root.resolve()
         self._turn = threading.Lock()
         self._listed: dict[str, Place] = {}
         self._inside: dict[str, Place] = {}

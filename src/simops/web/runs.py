@@ -36,7 +36,7 @@ class Wanted(NamedTuple):
 
 def show(places: Places, briefs: Briefs, wanted: Wanted) -> Page:
     """The page."""
-    page = Page("Runs", lead=f"Everything below {places.root}, newest first.")
+    page = Page("Runs", lead=f"Everything below {places.shown}, newest first.")
     options = "".join(
         f'<option value="{kind}"{" selected" if kind == wanted.kind else ""}>{kind or "every kind"}</option>'
         for kind in ("", *KINDS)
