@@ -101,6 +101,9 @@ def _connected(
             _tell(connection, held)
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
+    except duckdb.Error as error:
+        connection.close()
+        raise DataError(str(error).strip(), attempt="simops data check") from error
     except BaseException:
         connection.close()
         raise

@@ -58,7 +58,7 @@ b.k-not-enough-evidence{color:var(--unknown)}
 .fill.c6,.band.c6{fill:var(--c6)}.fill.c7,.band.c7{fill:var(--c7)}
 @media(max-width:640px){
 main{padding:16px 12px 48px}h1{font-size:22px}th,td{padding:4px 9px 4px 0}
-.wide table:not(.rows){min-width:560px}}
+.wide table:not(.rows){min-width:680px}.tiles b{font-size:17px}}
 @media print{nav{display:none}body{background:#fff}}
 """
 

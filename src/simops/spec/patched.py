@@ -44,10 +44,14 @@ def reverted(text: str, patches: Sequence[Patch], *, source: str = "spec") -> st
 
 def edited(text: str, edits: Sequence[Edit], *, source: str = "spec") -> str:
     """The text with these values changed; each must be now what its edit says it was."""
-    yaml = _yaml(text)
-    root = yaml.load(text)
+    yaml, problems = _yaml(text), list[Problem]()
+    try:
+        root = yaml.load(text)
+    except (YAMLError, RecursionError) as error:
+        raise SpecError(source, [Problem("", f"is no YAML: {type(error).__name__}")]) from error
+    if not isinstance(root, CommentedMap):
+        raise SpecError(source, [Problem("", "is no table", attempt="a spec")])
     plain = _dumped(yaml, root)
-    problems: list[Problem] = []
     for edit in edits:
         wrong = _apply(root, edit)
         if wrong:

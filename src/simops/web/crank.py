@@ -69,7 +69,7 @@ def _doing(now: Mapping[str, Any]) -> tuple[str, bool]:
     laps, lap = int(now["laps"]), int(now["lap"])
     if laps:
         figures: Mapping[str, Any] = now["figures"]
-        told = ", ".join(f"{escape(name)} {short(float(value))}" for name, value in sorted(figures.items()))
+        told = ", ".join(f"{escape(name)} {_figure(float(value))}" for name, value in sorted(figures.items()))
         rows.append(
             (
                 "training",
@@ -86,3 +86,7 @@ def _doing(now: Mapping[str, Any]) -> tuple[str, bool]:
     if now["left_s"] is None:
         head = f"{head}<p>heard {said}</p>"
     return f'{head}<table class="facts">{cells}</table>', time.time() - at > STALE_S
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else short(value)

@@ -22,7 +22,7 @@ border-bottom:1px solid var(--rule);font-size:14px}}
 .live.stale,.stale .value{{filter:grayscale(1);opacity:.55}}
 .note{{color:var(--soft);font-size:13px}}
 time{{color:var(--soft);font-size:12.5px;white-space:nowrap}}
-progress{{width:100%;max-width:420px;accent-color:var(--c0)}}
+progress{{display:block;width:100%;min-width:180px;max-width:420px;accent-color:var(--c0)}}
 form{{display:flex;flex-wrap:wrap;gap:8px;margin:12px 0}}
 input,select,button{{font:inherit;font-size:14px;color:var(--ink);background:var(--box);border:1px solid var(--rule);
 border-radius:6px;padding:4px 8px}}

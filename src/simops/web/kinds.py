@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import traceback
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 from typing import final
@@ -29,6 +31,10 @@ class Kinds:
 
     def page(self, place: Place, ask: Mapping[str, str]) -> Page:
         """All that is to be seen of one."""
+        with _reading(place):
+            return self._page(place, ask)
+
+    def _page(self, place: Place, ask: Mapping[str, str]) -> Page:
         page = Page(place.name, lead=TITLES.get(place.kind, place.kind.capitalize()))
         match place.kind:
             case "crank":
@@ -50,9 +56,10 @@ class Kinds:
 
     def pulse(self, place: Place) -> Drawing | None:
         """What it is doing now; nothing for what is only there."""
-        if place.kind == "crank":
-            return crank.pulse(place)
-        return training.pulse(place) if place.kind == "training" else None
+        with _reading(place):
+            if place.kind == "crank":
+                return crank.pulse(place)
+            return training.pulse(place) if place.kind == "training" else None
 
     def episode(self, place: Place, number: int) -> Page:
         """One episode of a dataset, with its film."""
@@ -60,7 +67,8 @@ class Kinds:
             raise DataError("episodes are in datasets", where=place.name)
         page = Page(f"Episode {number}", lead=place.name)
         page.put(self.film(place, str(number)))
-        datasets.episode(place, page, number)
+        with _reading(place):
+            datasets.episode(place, page, number)
         return page
 
     def again(self, place: Place, scenario: str) -> Page:
@@ -107,6 +115,17 @@ class Kinds:
                 [(link(one.name, f"/run/{one.id}"), one.kind, age(one.at)) for one in inside],
                 sortable=True,
             )
+
+
+@contextmanager
+def _reading(place: Place) -> Generator[None]:
+    """What lies there may be anything: say so, and say where in our code that showed."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, OSError) as error:
+        traceback.print_exc()
+        what = f"what lies there is not what a {place.kind} leaves ({type(error).__name__})"
+        raise DataError(what, where=place.name, attempt="simops show, simops data check") from error
 
 
 def _report(place: Place) -> bool:
