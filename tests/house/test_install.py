@@ -36,4 +36,7 @@ def test_the_bare_package_installs_and_speaks(tmp_path: Path) -> None:
     assert "pip install 'simops[sim]'" in said(python, "-c", load)
     packed = "from pathlib import Path; import simops; print(*Path(simops.__file__).parent.rglob('*.*'))"
     inside = said(python, "-c", packed)
-    assert all(f"{path.relative_to(SOURCE)}" in inside for path in [SOURCE / "py.typed", *SOURCE.rglob("*.xml")])
+    assert all(
+        f"{path.relative_to(SOURCE)}" in inside
+        for path in [SOURCE / "py.typed", *SOURCE.rglob("*.xml"), SOURCE / "web/static/page.js"]
+    )

@@ -58,6 +58,8 @@ def test_every_step_up_or_sideways_is_seen(tmp_path: Path) -> None:
         ("gate/h", "simops.sim.h"),
         ("testing/f", "simops.ops.f"),
         ("ops/g", "simops.cli.g"),
+        ("ops/i", "simops.web.i"),
+        ("web/j", "simops.cli.j"),
     ]
     report = skeleton(tmp_path, *edges)
     assert "Layers point down" in broken(report)
@@ -83,6 +85,7 @@ def test_each_heavy_dependency_has_one_owner(tmp_path: Path) -> None:
         ("ops/h", "pydrake"),
         ("learn/i", "rosbags"),
         ("ops/j", "ribs"),
+        ("ops/k", "starlette"),
     ]
     report = skeleton(tmp_path, *strays)
     for importer, imported in strays:

@@ -67,6 +67,8 @@ class Run:
     done: list[Done] = field(default_factory=list[Done])
     training: train.Run | None = None
     began: float = field(default_factory=time.perf_counter)
+    turn_began: float = 0.0
+    """When this turn did, by the same clock."""
     stage_at: float = field(default_factory=time.time)
     """When the stage began, seconds since 1970."""
     lap_at: float = 0.0
@@ -79,8 +81,9 @@ class Run:
         """Seconds to go, by what the turns so far took; in the first, of its training alone."""
         if not self.turn:
             return None if self.training is None else self.training.left_s
-        spent = time.perf_counter() - self.began
-        return max(0.0, spent / self.turn * (self.order.turns + 1 - self.turn))
+        each = (self.turn_began - self.began) / self.turn
+        spent = time.perf_counter() - self.turn_began
+        return max(0.0, each * (self.order.turns + 1 - self.turn) - spent)
 
 
 Watch = Callable[[Run], None]
@@ -142,7 +145,7 @@ def _turned(order: Order, seen: Run, watch: Watch) -> None:
     bench = bench_of(order, lambda run: _training(seen, run, watch))
     standing = Standing(simulator=stages.untouched(bench.spec), text=order.text)
     for number in range(order.turns + 1):
-        seen.turn, seen.standing = number, standing
+        seen.turn, seen.standing, seen.turn_began = number, standing, time.perf_counter()
         bench = at(bench, order, standing.text)
         walk = turn(bench, standing, number, root=order.root, alpha=ALPHA / max(1, order.turns))
         standing = _walked(walk, order.home, seen, watch)
