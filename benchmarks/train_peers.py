@@ -15,7 +15,6 @@ import argparse
 import hashlib
 import json
 import os
-import resource
 import subprocess
 import tempfile
 from dataclasses import replace
@@ -72,9 +71,7 @@ def main() -> None:
         return
     episodes = 1000 if args.full else args.episodes
     order = load_order(SPEC, overrides=args.overrides)
-    used = _cpu_s()
-    laps, wall_s, policy = trained(order, None)
-    ours_s = _cpu_s() - used
+    laps, wall_s, ours_s, policy = trained(order, None)
     world = nominal(order)
     show("simops", laps[-1].figures["steps"], wall_s, ours_s, tried(world, policy, episodes)._asdict())
     with tempfile.TemporaryDirectory() as folder:
@@ -111,11 +108,6 @@ def show(name: str, steps: float, wall_s: float, cpu_s: float, walk: dict[str, f
     print(
         f"{name:<18} {steps:>10,.0f} steps {wall_s:>6.0f} s {cpu_s:>6.0f} cpu s {steps / cpu_s:>7,.0f} /cpu s  {found}"
     )
-
-
-def _cpu_s() -> float:
-    now = resource.getrusage(resource.RUSAGE_SELF)
-    return now.ru_utime + now.ru_stime
 
 
 if __name__ == "__main__":

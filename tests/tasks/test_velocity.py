@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 
 from simops.core import chance
 from simops.core.errors import SignalError
+from simops.core.mirror import swap
 from simops.core.policy import Zero
 from simops.core.rollout import rollout
-from simops.core.signal import Array, Columns
+from simops.core.signal import Array, Columns, Signal
 from simops.core.task import Draw
 from simops.sim.binding import Model, mj
 from simops.sim.mujoco import Mujoco
 from simops.tasks.cube_toss.task import cube_toss
 from simops.tasks.velocity import terms
 from simops.tasks.velocity.legs import FOOT_RADIUS_M, JOINTS, LEGS, STANCE_RAD, feet, feet_velocity, joints
-from simops.tasks.velocity.task import FASTEST, velocity
+from simops.tasks.velocity.task import FASTEST, MIRROR, velocity
 from simops.tasks.velocity.trot import Trot
 
 SINGLE = Mujoco(threads=1)
@@ -219,6 +220,33 @@ def test_rows_do_not_depend_on_the_rows_beside_them(size: int) -> None:
     for name, values in whole.items():
         np.testing.assert_array_equal(part[name], values[:size])
         assert values.dtype == np.float32
+
+
+def test_in_the_mirror_and_half_a_cycle_later_everything_is_seen_and_scored_alike() -> None:
+    rows = {name: values[4:] for name, values in scrambled(64).items()}
+    moved = {**MIRROR, "action": MIRROR["joint_target"], "previous_action": MIRROR["joint_target"]}
+    image = {name: swap((Signal(name, values.shape[1:]),), moved).rows(values) for name, values in rows.items()
+             if values.ndim == 2} | {"time_s": rows["time_s"] + np.float32(0.5 / terms.GAIT_HZ)}  # fmt: skip
+    for term in velocity().reward:
+        np.testing.assert_allclose(term.score(rows), term.score(image), rtol=1e-4, atol=1e-5, err_msg=term.name)
+    here, there = terms.observe(rows), terms.observe(image)
+    for name, values in here.items():
+        mirrored = swap((velocity().observation[name],), MIRROR).rows(values)
+        np.testing.assert_allclose(mirrored, there[name], atol=1e-4, err_msg=name)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_legs_tell_the_velocity_of_a_base_whose_feet_stand_still(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    angles = np.array([STANCE_RAD]) + rng.uniform(-0.3, 0.3, (1, 12))
+    asked, spin = rng.normal(size=3), rng.normal(size=3)
+    at = np.stack(feet(angles), axis=2)[0]
+    units = feet_velocity(np.repeat(angles, 12, axis=0), np.eye(12))
+    per_joint = np.stack(units, axis=2).reshape(12, 12).T
+    rates = np.linalg.solve(per_joint, (-asked - np.cross(spin, at)).ravel())
+    for command in ([0.0, 0.0, 0.0], [0.5, 0.0, 0.0]):
+        rows = standing(gyro=spin[None], joint_position=angles, joint_velocity=rates[None], command=[command])
+        np.testing.assert_allclose(terms.odometry(rows)[0], asked, atol=1e-4)
 
 
 def test_commands_are_pure_bounded_and_sometimes_zero() -> None:

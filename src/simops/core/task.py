@@ -16,6 +16,7 @@ import numpy as np
 
 from simops.core.belief import Belief
 from simops.core.errors import SignalError
+from simops.core.mirror import Mirror, require_mirror
 from simops.core.params import Params
 from simops.core.signal import Array, Columns, Schema, Signal
 
@@ -185,6 +186,8 @@ class Task:
     """How far inside of what is asked rows are: below 0 says that they are not, and -1 is far from it."""
     ends_on_success: bool = True
     """Whether an episode ends when it has succeeded, or must still be as asked at the horizon."""
+    mirror: Mirror = field(default_factory=dict[str, tuple[int, ...]])
+    """What swapping left and right makes of signals, if the task looks the same then; see `core.mirror`."""
     expert: str = ""
     """Name of a policy that can do this task, if there is one."""
 
@@ -195,6 +198,9 @@ class Task:
             given: tuple[float, ...] = getattr(self, name)
             if given and len(given) != self.action.size:
                 raise SignalError(f"{self.name}: {name} has {len(given)} of {self.action.size} elements")
+        require_mirror(
+            self.mirror, (*self.state_schema.signals, *self.observation.signals, self.action), where=self.name
+        )
 
     @property
     def steps(self) -> int:

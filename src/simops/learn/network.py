@@ -43,6 +43,8 @@ class Running(nn.Module):
         self.register_buffer("mean", torch.zeros(size))
         self.register_buffer("square", torch.ones(size))
         self.register_buffer("count", torch.zeros((), dtype=torch.float64))
+        self.swap: tuple[Tensor, Tensor] | None = None
+        """Where each number's mirror image comes from, and its sign, if rows count as seen in the mirror too."""
 
     @property
     def std(self) -> Tensor:
@@ -58,6 +60,10 @@ class Running(nn.Module):
         self.count += len(rows)
         rate = (len(rows) / self.count).to(torch.float32)
         var, mean = torch.var_mean(rows, dim=0, correction=0)
+        if self.swap is not None:
+            source, sign = self.swap
+            image = mean[source] * sign
+            var, mean = (var + var[source]) / 2 + ((mean - image) / 2) ** 2, (mean + image) / 2
         off = mean - self.mean
         self.mean += rate * off
         self.square += rate * (var - self.square + off * (mean - self.mean))

@@ -28,6 +28,7 @@ from simops.learn.network import EPS, LIMIT, Network
 from simops.learn.policy import Learned
 from simops.learn.quarantine import Ended, Ring
 from simops.learn.rsl import Inputs, Learner, NotFiniteError
+from simops.learn.symmetry import require_symmetric
 from simops.learn.tally import Pay, Tally
 from simops.spec.bounds import Above, AtLeast, AtMost, Below
 
@@ -57,6 +58,8 @@ class Ppo:
     """Parts that a lap's steps are learned from in."""
     learning_rate: Annotated[float, Above(0.0)] = 1e-3
     """To begin with, where it adapts."""
+    critic_rate: Annotated[float, AtLeast(0.0)] = 0.0
+    """Learning rate of the critic; 0 for that of the actor, which adapting may bring down to a crawl."""
     target_kl: Annotated[float, AtLeast(0.0)] = 0.01
     """The learning rate adapts so that the policy moves by about this much; 0 keeps the learning rate."""
     settle: Annotated[float, AtLeast(0.0), AtMost(1.0)] = 0.0
@@ -79,6 +82,8 @@ class Ppo:
     """The network that judges; it remembers if the one that acts does."""
     normalise_observations: bool = True
     """Bring inputs to zero mean and unit spread; the policy takes the numbers along."""
+    symmetric: bool = False
+    """Networks that do on the left what they do on the right; the task says what a mirror makes of its signals."""
     normalise_rewards: bool = True
     """Bring returns to unit spread, so that only the ratios of the reward's weights matter."""
     curriculum: Curriculum = field(default_factory=Curriculum)
@@ -93,6 +98,8 @@ class Ppo:
         if self.copies * self.steps < self.minibatches or (self.actor.memory and self.copies < self.minibatches):
             what = f"{self.minibatches} parts of {self.copies} copies and {self.steps} steps"
             raise SpecError("trainer", [Problem("minibatches", what, attempt="fewer", fault="CFG-005")])
+        if self.symmetric:
+            require_symmetric(course.task, (self.actor, self.critic))
         saved = unpack(checkpoint) if checkpoint else None
         with _pinned(self.threads), course.engine.open(course.task, self.copies) as sim:
             yield PpoTraining(self, course, sim, saved)
@@ -101,6 +108,8 @@ class Ppo:
         """What the algorithm is told."""
         return {
             "normalise": self.normalise_observations,
+            "symmetric": self.symmetric,
+            "critic_rate": self.critic_rate,
             "num_learning_epochs": self.epochs,
             "num_mini_batches": self.minibatches,
             "clip_param": self.clip,

@@ -15,12 +15,15 @@ from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 from torch import Tensor, nn
 
+from simops.core.mirror import swap
 from simops.core.signal import Array
 from simops.core.task import Task
 from simops.learn.network import Network, Running
+from simops.learn.symmetry import Symmetry
 
 SHOWN, STATE = "shown", "state"
 """What the policy is shown, and the whole true state: only the critic gets both."""
+_OURS = frozenset({"normalise", "symmetric", "critic_rate"})
 _ACTIVATIONS = {"silu": "swish"}
 
 
@@ -50,16 +53,20 @@ class Learner:
             task: What sizes follow from.
             shape: Copies, and steps in a lap.
             networks: Who acts and who judges.
-            options: Fields of rsl_rl's algorithm, and `normalise`.
+            options: Fields of rsl_rl's algorithm, `normalise`, `symmetric` and `critic_rate`.
         """
         sizes = (task.observation.size, task.state_schema.size + len(task.reward))
         sample = _rows(Inputs(*(np.zeros((shape[0], size), np.float32) for size in sizes)))
-        normalise, rest = bool(options["normalise"]), {k: v for k, v in options.items() if k != "normalise"}
+        normalise, rest = bool(options["normalise"]), {k: v for k, v in options.items() if k not in _OURS}
         self.actor = _actor(sample, task, networks[0], normalise=normalise)
         self.critic = _normalised(_model(sample, "critic", 1, networks[1], None), normalise=normalise)
         self._storage = RolloutStorage("rl", shape[0], shape[1], sample, [task.action.size])
         self._ppo = PPO(self.actor, self.critic, self._storage, **rest)  # type: ignore[arg-type]
         self._ppo.optimizer.register_step_pre_hook(self._check)
+        self._critic_rate = self._apart(float(str(options["critic_rate"])))
+        self._symmetry = Symmetry()
+        if options["symmetric"]:
+            self._mirror(task)
         self.forget()
 
     @property
@@ -151,7 +158,7 @@ class Learner:
             if name.startswith("optimizer."):
                 _, index, what = name.split(".")
                 memory.setdefault(int(index), {})[what] = tensor.clone()
-        if memory and len(memory) != len(whole["param_groups"][0]["params"]):
+        if memory and len(memory) != sum(len(group["params"]) for group in whole["param_groups"]):
             raise KeyError("optimizer")
         self._ppo.optimizer.load_state_dict({"state": memory, "param_groups": whole["param_groups"]})
         self._set_rate(learning_rate)
@@ -163,12 +170,35 @@ class Learner:
         self.restore(networks, self.learning_rate)
         self.actor.state_dict()["distribution.log_std_param"].clamp_(min=float(np.log(least_std)))
 
+    def _apart(self, rate: float) -> float:
+        """Give the critic a learning rate of its own, unless that is 0."""
+        if rate:
+            [first] = self._ppo.optimizer.param_groups
+            critic = list(self.critic.parameters())
+            first["params"] = first["params"][: -len(critic)]
+            self._ppo.optimizer.add_param_group({"params": critic})
+        return rate
+
+    def _mirror(self, task: Task) -> None:
+        """Make both networks mirror images of themselves, and keep them so."""
+        shown, moved = swap(task.observation.signals, task.mirror), swap((task.action,), task.mirror)
+        whole = (*task.observation.signals, *task.state_schema.signals)
+        known = swap(whole, task.mirror, plain=len(task.reward))
+        for model, seen, done in ((self.actor, shown, moved), (self.critic, known, swap((), {}, plain=1))):
+            self._symmetry.hold(model.mlp, seen, done)
+            if isinstance(model.obs_normalizer, Running):
+                model.obs_normalizer.swap = torch.from_numpy(seen.source), torch.from_numpy(seen.sign)
+        self._symmetry.hold_vector(self.actor.distribution.log_std_param, moved)  # type: ignore[union-attr]
+        self._ppo.optimizer.register_step_pre_hook(lambda *_: self._symmetry.even_out())
+
     def _set_rate(self, rate: float) -> None:
         self._ppo.learning_rate = rate
         for group in self._ppo.optimizer.param_groups:
             group["lr"] = rate
 
     def _check(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        if self._critic_rate:
+            optimizer.param_groups[1]["lr"] = self._critic_rate
         for group in optimizer.param_groups:
             for weight in group["params"]:
                 if weight.grad is not None and not bool(torch.isfinite(weight.grad).all()):

@@ -32,8 +32,28 @@ OBSERVATION = Schema(
         Signal("joint_velocity", (12,), "rad/s", labels=_ANGLES),
         Signal("previous_offset", (12,), labels=_ANGLES),
         Signal("gait_clock", (2,), labels=("sin", "cos")),
+        Signal("leg_odometry", (3,), "m/s", "base", labels=_AXES),
     )
 )
+_LEGS = (-4, 5, 6, -1, 2, 3, -10, 11, 12, -7, 8, 9)
+"""Left legs for right ones, hips turning the other way."""
+MIRROR = {
+    "base_position": (1, -2, 3),
+    "base_quaternion": (1, -2, 3, -4),
+    "base_velocity": (1, -2, 3),
+    "gyro": (-1, 2, -3),
+    "projected_gravity": (1, -2, 3),
+    "command": (1, -2, -3),
+    "joint_position": _LEGS,
+    "joint_velocity": _LEGS,
+    "joint_torque": _LEGS,
+    "joint_offset": _LEGS,
+    "joint_target": _LEGS,
+    "previous_offset": _LEGS,
+    "foot_force": (2, 1, 4, 3),
+    "gait_clock": (-1, -2),  # half a cycle later, a trot's left and right feet have changed places
+    "leg_odometry": (1, -2, 3),
+}
 _FEET = tuple(f"{leg}_foot" for leg in LEGS)
 
 
@@ -63,6 +83,7 @@ def velocity() -> Task:
         success_hold_s=1 / terms.GAIT_HZ,
         ends_on_success=False,
         expert="velocity_trot",
+        mirror=MIRROR,
     )
 
 

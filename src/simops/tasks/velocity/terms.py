@@ -54,8 +54,7 @@ def velocity(c: Columns) -> Array:
 
 def planted(c: Columns) -> Array:
     """Feet that the clock wants on the ground, (n, 4): a trot, or all of them when asked to stand."""
-    phase = np.mod(c["time_s"][:, None] * np.float32(GAIT_HZ) + LATER, np.float32(1))
-    return (phase < STANCE_SHARE) | ~moving(c)[:, None]
+    return (_phase(c) < STANCE_SHARE) | ~moving(c)[:, None]
 
 
 def moving(c: Columns) -> Array:
@@ -74,7 +73,23 @@ def observe(c: Columns) -> Columns:
         "joint_offset": c["joint_position"] - _STANCE,
         "previous_offset": previous,
         "gait_clock": clock,
+        "leg_odometry": odometry(c),
     }
+
+
+def odometry(c: Columns) -> Array:
+    """Velocity of the base in its own frame [m/s] as legs and gyro tell it, (n, 3).
+
+    It takes the feet that the clock wants on the ground to stand still there, most of all in the middle of their
+    time: off where they slip or are late.
+    """
+    at, moved = feet(c["joint_position"]), feet_velocity(c["joint_position"], c["joint_velocity"])
+    p, q, r = (c["gyro"][:, i, None] for i in range(3))
+    middle = np.sin(np.clip(_phase(c) / np.float32(STANCE_SHARE), 0, 1) * np.float32(np.pi)) + np.float32(1e-3)
+    stands = np.where(moving(c)[:, None], middle, np.float32(1))
+    told = (moved.x + (q * at.z - r * at.y), moved.y + (r * at.x - p * at.z), moved.z + (p * at.y - q * at.x))
+    whole = stands.sum(axis=1)
+    return np.stack([-(stands * speed).sum(axis=1) / whole for speed in told], axis=1).astype(np.float32)
 
 
 def velocity_error(c: Columns) -> Array:
@@ -153,7 +168,7 @@ def foot_slip(c: Columns) -> Array:
 def foot_clearance(c: Columns) -> Array:
     """Sum over the feet that should swing of the squared distance from the height to lift them to [m^2]."""
     height, _ = _feet_in_world(c)
-    phase = np.mod(c["time_s"][:, None] * np.float32(GAIT_HZ) + LATER, np.float32(1))
+    phase = _phase(c)
     swing = np.clip((phase - np.float32(STANCE_SHARE)) / np.float32(1 - STANCE_SHARE), 0, 1)
     wanted = np.float32(CLEARANCE_M) * 4 * swing * (1 - swing) * moving(c)[:, None]
     return (np.minimum(height - wanted, 0) ** 2 * (wanted > 0)).sum(axis=1)
@@ -200,6 +215,11 @@ def _feet_in_world(c: Columns) -> tuple[Array, Array]:
     height = c["base_position"][:, 2, None] - (at.x * gx + at.y * gy + at.z * gz) - np.float32(FOOT_RADIUS_M)
     sinking = u * gx + v * gy + w * gz
     return height, np.maximum(u * u + v * v + w * w - sinking * sinking, 0)
+
+
+def _phase(c: Columns) -> Array:
+    """How far each foot is in its cycle, from 0, when it lands, to 1; (n, 4)."""
+    return np.mod(c["time_s"][:, None] * np.float32(GAIT_HZ) + LATER, np.float32(1))
 
 
 def _sum_squares(rows: Array) -> Array:
