@@ -129,10 +129,10 @@ def main() -> None:
     torch.set_num_threads(1)
     # one thread for each process of simulation; they share the cores
     environment = SubprocVecEnv([lambda i=i: Walk(i) for i in range(copies)], start_method="fork")
-    world = VecNormalize(environment, gamma=0.99)
+    world = VecNormalize(environment, gamma=0.98)
     model = PPO(
         "MlpPolicy", world, n_steps=ROLLOUT // copies, batch_size=ROLLOUT // 4, n_epochs=5, learning_rate=1e-3,
-        ent_coef=0.002, target_kl=0.03, vf_coef=1.0, max_grad_norm=1.0, seed=0, device="cpu",
+        ent_coef=0.002, target_kl=0.03, vf_coef=1.0, gamma=0.98, max_grad_norm=1.0, seed=0, device="cpu",
         policy_kwargs={"net_arch": [128, 128], "activation_fn": torch.nn.ELU, "log_std_init": float(np.log(0.7))},
     )  # fmt: skip
     began, used = time.perf_counter(), _cpu_s()

@@ -8,7 +8,7 @@ import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Annotated, NamedTuple, final
+from typing import Annotated, final
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from simops.learn.policy import Learned
 from simops.learn.quarantine import Ended, Ring
 from simops.learn.rsl import Inputs, Learner, NotFiniteError
 from simops.learn.symmetry import require_symmetric
-from simops.learn.tally import Pay, Tally
+from simops.learn.tally import Pay, Split, Tally
 from simops.spec.bounds import Above, AtLeast, AtMost, Below
 
 STRIKES = 3
@@ -123,15 +123,6 @@ class Ppo:
             "schedule": "adaptive" if self.target_kl else "fixed",
             "desired_kl": self.target_kl or None,
         }
-
-
-class Split(NamedTuple):
-    """Where the seconds of a lap went."""
-
-    physics_s: float
-    collection_s: float
-    """Around the physics: acting, sensing, scoring."""
-    learning_s: float
 
 
 @final

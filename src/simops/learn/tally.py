@@ -1,10 +1,10 @@
-"""What is counted while copies run: how episodes end, what they earn, and by how much to scale that."""
+"""What is counted while copies run: how episodes end, what they earn and cost, and by how much to scale that."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 import torch
@@ -14,6 +14,15 @@ from simops.core.env import Step
 from simops.core.judge import DIVERGED, FAILURE, SUCCESS
 from simops.core.signal import Array
 from simops.core.task import Task
+
+
+class Split(NamedTuple):
+    """Where the seconds of a lap went."""
+
+    physics_s: float
+    collection_s: float
+    """Around the physics: acting, sensing, scoring."""
+    learning_s: float
 
 
 @final

@@ -229,9 +229,9 @@ def _sum_squares(rows: Array) -> Array:
 REWARD: tuple[tuple[Callable[[Columns], Array], float], ...] = (
     (track_velocity, 1.5),
     (track_yaw_rate, 0.75),
-    (velocity_error, -1.0),
+    (velocity_error, -1.5),
     (yaw_rate_error, -0.4),
-    (gait, 1.0),
+    (gait, 2.5),
     (alive, 0.25),
     (vertical_velocity, -1.0),
     (roll_pitch_rate, -0.02),
