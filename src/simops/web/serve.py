@@ -79,9 +79,10 @@ def bound(host: str, port: int) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         made.close()
-        problem = Problem("--port", f"cannot listen at {host}:{port}: {error.strerror}", attempt="--port 0 takes any")
+        why = error.strerror if isinstance(error, OSError) else error
+        problem = Problem("--port", f"cannot listen at {host}:{port}: {why}", attempt="--port 0 takes any")
         raise SpecError("command line", [problem]) from None
     made.listen(64)
     return made
