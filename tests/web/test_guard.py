@@ -50,7 +50,12 @@ def test_every_route_reads_and_nothing_else(ui: Served, tmp_path: Path) -> None:
     assert len(routes) >= 6
     for route in routes:
         assert route.methods == {"GET", "HEAD"}
-        path = route.path.replace("/run/{id}", run).replace("{name}", "page.js").replace("{number}", "0")
+        path = (
+            route.path.replace("/run/{id}", run)
+            .replace("{name}", "page.js")
+            .replace("{number}", "0")
+            .replace("{which}", "0")
+        )
         for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "NONSENSE"):
             assert ui.ask(path, method=method).status in {400, 405}, (method, path)
         assert ui.ask(path, Host="evil.example").status == 403, path

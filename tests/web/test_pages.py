@@ -14,6 +14,7 @@ import pytest
 
 from simops.core.policy import Zero
 from simops.core.rollout import Recipe, wave
+from simops.core.verdict import Verdict
 from simops.data.header import Header
 from simops.data.writer import Writer
 from simops.ops import kept
@@ -219,3 +220,20 @@ def test_what_is_damaged_is_said_and_the_rest_is_shown(out: Path, tmp_path: Path
         assert "Turn by turn" in body
         assert "cannot be read" in ui.ask("/").body
         assert ui.ask(address(ui, "worlds").removeprefix(ui.address)).status == 404
+
+
+def test_a_gate_under_way_says_how_far_it_is_and_how_old_that_is(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    dataset(gate / "candidate", episodes=30)
+    (gate / "suite.json").write_text("{}")
+    with served(tmp_path) as ui:
+        way = address(ui, "gate").removeprefix(ui.address)
+        assert "30 episodes so far" in ui.ask(way).body
+        before = ui.ask(f"{way}/live").body
+        assert "data-every" in before
+        verdict = Verdict(policy="p", suite="s", realm="r", alpha=0.05, findings=())
+        (gate / "verdict.json").write_text(verdict.text())
+        after = ui.ask(f"{way}/live").body
+        assert 'data-version="over"' in after
+        assert "data-every" not in after
+        assert "not enough evidence" in ui.ask(way).body

@@ -196,8 +196,12 @@ def scenarios(path: Path, most: int) -> list[tuple[Any, ...]]:
     """Episodes of a gate that did not succeed: number, end, and the scenario's hash."""
     data = _opened(path, _state(path))
     held = [at for at, one in enumerate(data.shards) if set(one.outcomes) - {"success"}][:SOME]
-    sql = f"SELECT episode, outcome, scenario FROM episodes WHERE outcome <> 'success' ORDER BY episode LIMIT {most}"  # noqa: S608
-    return _alone(data, held, sql).rows if held else []
+    if not held:
+        return []
+    sql = f"SELECT * FROM episodes WHERE outcome <> 'success' ORDER BY episode LIMIT {most}"  # noqa: S608  an integer
+    found = _alone(data, held, sql)
+    rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+    return [(row["episode"], row["outcome"], row.get("scenario", "")) for row in rows]
 
 
 def _alone(data: Dataset, shards: list[int], sql: str) -> Answer:

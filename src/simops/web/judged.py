@@ -13,22 +13,42 @@ import numpy as np
 from simops.core.errors import DataError
 from simops.core.verdict import Verdict
 from simops.data.files import unseal
+from simops.data.store import Dataset
 from simops.ops import failures
 from simops.ops.axes import Drawing, short
 from simops.ops.page import Cell, Page, ended, link
 from simops.ops.plot import Axis, Mark, forest, heat
+from simops.web.brief import last
+from simops.web.frame import age, live
 from simops.web.places import Place, Places
 
 HASH = re.compile(r"[0-9a-f]{16}")
 LARGEST = 64 * 2**20
 SHOWN = 60
+EVERY_S = 2.0
+
+
+def pulse(place: Place) -> Drawing:
+    """How far a gate or a search is, with its age; that it is over, once it is."""
+    result = place.path / ("verdict.json" if place.kind == "gate" else "map.json")
+    if result.is_file():
+        return live(f"/run/{place.id}/live", 0.0, f"<p>Over {age(result.stat().st_mtime).markup}</p>", version="over")
+    if place.kind == "gate":
+        held = place.path / "candidate"
+        count = len(Dataset.open(held)) if (held / "dataset.json").is_file() else 0
+    else:
+        tried = last(place.path / "tried.jsonl")
+        count = 0 if tried is None else int(tried["number"]) + 1
+    inside = f"<p>Not over: {count:,} episodes so far, the last ones {age(place.at).markup}</p>"
+    return live(f"/run/{place.id}/live", EVERY_S, inside)
 
 
 def gate(places: Places, place: Place, page: Page) -> None:
     """The page of `simops validate`."""
+    page.put(pulse(place))
     path = place.path / "verdict.json"
     if not path.is_file():
-        page.text("There is no verdict yet: the same command goes on with it.")
+        page.text("There is no verdict yet; the same command goes on with it if it was stopped.")
     else:
         verdict = Verdict.parse(_text(path))
         against = verdict.against()
@@ -75,9 +95,10 @@ def _failed(places: Places, place: Place, page: Page) -> None:
 
 def search(place: Place, page: Page) -> None:
     """The page of `simops falsify`."""
+    page.put(pulse(place))
     path = place.path / "map.json"
     if not path.is_file():
-        page.text("There is no map yet: the same command goes on with it.")
+        page.text("There is no map yet; the same command goes on with it if it was stopped.")
         return
     body = unseal(path)
     axes, count = cast("list[Mapping[str, Any]]", body["axes"]), int(body["cells"])

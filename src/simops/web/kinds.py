@@ -59,6 +59,8 @@ class Kinds:
         with _reading(place):
             if place.kind == "crank":
                 return crank.pulse(place)
+            if place.kind in {"gate", "search"}:
+                return judged.pulse(place)
             return training.pulse(place) if place.kind == "training" else None
 
     def episode(self, place: Place, number: int) -> Page:
