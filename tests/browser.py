@@ -79,6 +79,8 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=scheme)
+        self.call("Page.navigate", url="about:blank")  # so that nothing of the page before is heard
+        self.until("location.href === 'about:blank' && document.readyState === 'complete'")
         self.asked.clear()
         self.said.clear()
         self.call("Page.navigate", url=address)
