@@ -76,6 +76,7 @@ proof: .venv/dev.stamp     ## the slow tests and the long benchmarks
 	$(BIN)/python -m benchmarks.crank_false --full  # benchmarks/crank_false.py
 	rm -rf $(CRANK)-go2 $(CRANK)-hand
 	$(MAKE) crank-go2
+	$(BIN)/python -m benchmarks.crank_go2 $(CRANK)-go2  # benchmarks/crank_go2.py
 	$(BIN)/simops crank examples/crank_pick_and_place/crank.yaml --turns 2 --out $(CRANK)-hand
 	$(BIN)/python -m benchmarks.doctor_gap --full  # benchmarks/doctor_gap.py
 	$(BIN)/python benchmarks/falsify.py --full
