@@ -143,7 +143,7 @@ def test_terms_agree_with_hand_calculation() -> None:
         joint_position=[[angle + 0.1 for angle in STANCE_RAD]],
     )
     want = {
-        "track_velocity": np.exp(-1.0),
+        "track_velocity": np.exp(-4.0),
         "track_yaw_rate": np.exp(-1.0),
         "vertical_velocity": 0.04,
         "roll_pitch_rate": 0.05,

@@ -104,8 +104,8 @@ def yaw_rate_error(c: Columns) -> Array:
 
 
 def track_velocity(c: Columns) -> Array:
-    """1 when the velocity in the plane is as asked, 0.37 when it is 0.5 m/s off."""
-    return np.exp(velocity_error(c) ** 2 * np.float32(-4))
+    """1 when the velocity in the plane is as asked, 0.37 when it is 0.25 m/s off."""
+    return np.exp(velocity_error(c) ** 2 * np.float32(-16))
 
 
 def track_yaw_rate(c: Columns) -> Array:
