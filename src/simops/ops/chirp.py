@@ -223,8 +223,8 @@ def _prior(
         "joint_damping": (damping, np.maximum(damping, 0.3 * law["damping"]), none, many),
         "frictionloss": (np.maximum(dry, 0.1 * effort), np.maximum(dry, 0.2 * effort), none, many),
         "bias": (none, 0.03 * one, -0.3 * one, 0.3 * one),
-        "gain": (one, 0.1 * one, 0.5 * one, 1.5 * one),
-        "brake": (one, 0.15 * one, 0.3 * one, 2.0 * one),
+        "gain": (one, 0.02 * one, 0.5 * one, 1.5 * one),  # the law is as it was set, and slow motions do not tell it
+        "brake": (one, 0.03 * one, 0.3 * one, 2.0 * one),
         "late": (0.5 * period_s * one, 0.6 * period_s * one, none, 6 * period_s * one),
         "drive_load": (0.03 * one, 0.05 * one, none, 0.6 * one),
         "stribeck": (0.05 * effort, 0.1 * effort, none, many),

@@ -2,7 +2,8 @@
 
 The networks learn the torque that the recorded motion had and the numbers do not give. Several are taught on different
 stretches; where they disagree their correction is cut. What was learned from is split in stretches, and what decides is
-the end of it, which neither the networks nor the judgement after them has seen.
+the end of it, which neither the networks nor the judgement after them has seen. What gives a joint energy when it is
+led there and back is not kept, however well it predicts.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from typing import final
 import numpy as np
 
 from simops.core.errors import DataError
+from simops.core.protocols import Memory, Motor, Torque
 from simops.core.signal import Array
 from simops.learn.motor import Driven, Teach, fit_network
+from simops.learn.passive import Audit, audit
 from simops.ops.chirp import Found, Identified
-from simops.sim.limb import Drive, Motion
+from simops.sim.limb import Drive, Motion, torque
 from simops.sim.network import Network
 
 STRETCH = 200
@@ -54,11 +57,40 @@ class Corrected:
     hybrid_rad: float
     predicted_rad: Array
     """(instants, joints) over the whole recording, with the networks."""
+    energy: Audit
+    """Whether the numbers and the networks together give energy."""
 
     @property
     def better(self) -> bool:
         """Whether the networks are to be kept."""
-        return self.hybrid_rad < 0.98 * self.physical_rad
+        return self.energy.passed and self.hybrid_rad < 0.98 * self.physical_rad
+
+
+@final
+@dataclass(frozen=True)
+class Whole:
+    """What acts on the joints of a limb beside gravity and inertia, as one motor: its law, its friction and networks.
+
+    Positions and commands are from the middle of the recorded ways.
+    """
+
+    found: Found
+    residual: Motor | None = None
+
+    def start(self, n: int, joints: int) -> Memory:
+        """What the networks remember."""
+        return self.residual.start(n, joints) if self.residual else {}
+
+    def torque(self, command: Array, position: Array, velocity: Array, memory: Memory, *, dt_s: float) -> Torque:
+        """The torque of all of them."""
+        numbers = self.found.numbers()
+        middle = numbers["centre"]
+        acts = torque(numbers, command + middle, position + middle, velocity)
+        acts = acts - numbers["joint_damping"] * velocity - numbers["frictionloss"] * np.tanh(velocity / 0.02)
+        if self.residual is None:
+            return Torque(acts, memory)
+        more = self.residual.torque(command, position, velocity, memory, dt_s=dt_s)
+        return Torque(acts + more.torque_nm, more.memory)
 
 
 def corrected(identified: Identified, how: Hybrid | None = None) -> tuple[Corrected, ...]:
@@ -96,6 +128,7 @@ def _corrected(identified: Identified, found: Found, how: Hybrid, taught: int, k
         file.write_bytes(weights)
         network = Network(weights=file, bound_nm=bound, wary=how.wary)
         predicted = found.limb.simulate(drive, numbers, residual=network)[0]
+        energy = audited(Whole(found, network), target - recorded, motion, period_s)
     deciding = slice(taught, known)
     plain = identified.predicted_rad[:, at]
     return Corrected(
@@ -105,7 +138,15 @@ def _corrected(identified: Identified, found: Found, how: Hybrid, taught: int, k
         physical_rad=_rms(plain[deciding] - recorded[deciding]),
         hybrid_rad=_rms(predicted[deciding] - recorded[deciding]),
         predicted_rad=predicted,
+        energy=energy,
     )
+
+
+def audited(motor: Motor, error: Array, motion: Motion, period_s: float) -> Audit:
+    """Audit a motor as far from its command and as fast as was recorded."""
+    reach = float(np.abs(error).max())
+    fastest_hz = float(np.abs(motion.velocity_rad_s).max()) / (2 * np.pi * reach / 1.5)
+    return audit(motor, error.shape[1], reach_rad=reach, fastest_hz=fastest_hz, dt_s=period_s)
 
 
 def _rms(values: Array) -> float:
