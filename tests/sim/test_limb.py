@@ -68,6 +68,57 @@ def test_a_robot_falls_into_its_limbs_and_meshes_need_not_be_there(scene: Path) 
     assert found[0].nominal("joint_damping").tolist() == [0.3, 0.0]
 
 
+def test_joints_that_are_named_may_come_in_any_order_and_be_some(scene: Path) -> None:
+    found = limbs(scene, ("b_hip", "a_knee"))
+    assert [(limb.joints, limb.places) for limb in found] == [(("a_knee",), (1,)), (("b_hip",), (0,))]
+    turned = limbs(scene, ("a_knee", "b_hip", "a_hip"))
+    assert [(limb.joints, limb.places) for limb in turned] == [(("a_hip", "a_knee"), (2, 0)), (("b_hip",), (1,))]
+    assert [limb.joints for limb in limbs(scene, ("k", "b"))] == [("a_knee",), ("b_hip",)]  # by their actuators
+    assert [limb.places for limb in limbs(scene, ("0", "1", "2"))] == [(0, 1), (2,)]
+
+
+def test_the_same_is_predicted_whatever_the_order_of_the_columns(scene: Path) -> None:
+    numbers = {k: np.array(v) for k, v in TRUE.items()}
+    plain = made(scene, chirps(220))
+    [stream] = plain.streams
+    order, labels = [1, 2, 0], ("a_knee", "b_hip", "a_hip")
+    signals = tuple(Signal(s.name, (3,), "rad", dtype="float64", labels=labels) for s in stream.schema.signals)
+    columns = {name: values[:, order] for name, values in stream.columns.items()}
+    turned = Recording("turned", (Stream("rows", stream.time_s, Schema(signals), columns),))
+    uneven = Gains(stiffness=np.array([20.0, 30.0, 40.0]), damping=np.array([1.0, 0.5, 0.7]))
+    moved = Gains(stiffness=uneven.stiffness[order], damping=uneven.damping[order])
+    straight, found = (published(scene, one, law, numbers) for one, law in ((plain, uneven), (turned, moved)))
+    np.testing.assert_array_equal(found, straight[:, order])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fault"), [("still", "LRN-002"), ("dead", "LRN-002"), ("holed", "LRN-001"), ("short", "LRN-004")]
+)
+def test_a_recording_that_cannot_tell_is_refused(wrong: str, fault: str, scene: Path) -> None:
+    commands = chirps(90 if wrong == "short" else 250)
+    positions = 0.9 * commands
+    if wrong == "still":
+        commands, positions = np.zeros_like(commands), np.zeros_like(commands)
+    if wrong == "dead":
+        positions[:, 1] = 0.2
+    if wrong == "holed":
+        positions[7, 2] = np.nan
+    with pytest.raises(DataError) as caught:
+        identify(scene, recorded(commands, positions), GAINS)
+    assert caught.value.fault == fault
+
+
+def test_a_recording_of_another_robot_is_refused(scene: Path) -> None:
+    whole = recorded(chirps(250), chirps(250))
+    [stream] = whole.streams
+    signals = tuple(Signal(s.name, (2,), "rad", dtype="float64", labels=("ah", "ak")) for s in stream.schema.signals)
+    columns = {name: values[:, :2] for name, values in stream.columns.items()}
+    other = Recording("other", (Stream("rows", stream.time_s, Schema(signals), columns),))
+    with pytest.raises(DataError, match="2 joints, 3 gains, its scene 3 joints") as caught:
+        identify(scene, other, GAINS)
+    assert caught.value.fault == "LRN-005"
+
+
 def test_points_side_by_side_are_as_alone(scene: Path) -> None:
     limb = limbs(scene)[0]
     drive = Drive(chirps(40)[:, :2], 0.01, np.zeros(2), np.zeros(2))

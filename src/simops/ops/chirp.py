@@ -23,6 +23,12 @@ from simops.learn.fit import Estimate, Fit, Unknowns, finite, fit
 from simops.sim.limb import Drive, Limb, limbs
 
 SHORTEST_S = 2.0
+AS_SET = {"gain": 0.02, "brake": 0.03}
+"""How near the law is to what it was set to, as shares: slow motions do not tell its damping from friction."""
+SCALED = {"gain": 5.0, "brake": 5.0}
+"""By how much more it may differ where that explains the recording: some drives have units of their own."""
+OTHERWISE = 0.85
+"""Share of the misfit that must be left for that."""
 FLOOR = 1e-4
 """Least armature, in units of the joint."""
 
@@ -94,7 +100,7 @@ def identify(scene: Path, recording: Recording, gains: Gains, how: How | None = 
     """Find the numbers of every joint of a held robot from its commands and positions.
 
     Args:
-        scene: Its MJCF file; the joints are in the order of the recording's.
+        scene: Its MJCF file; the joints are those that the recording names, or else all of them in the same order.
         recording: Position commands and positions.
         gains: Stiffness and damping that its servos were set to.
         how: How to identify.
@@ -102,13 +108,13 @@ def identify(scene: Path, recording: Recording, gains: Gains, how: How | None = 
     how = how or How()
     times, command, position, velocity = _columns(recording)
     found: list[Found] = []
-    parts = limbs(scene)
+    parts = limbs(scene, recording.position.labels)
     count = sum(len(limb.joints) for limb in parts)
     if command.shape[1] != count or len(gains.stiffness) != count or len(gains.damping) != count:
         raise DataError(
             f"{recording.name} has {command.shape[1]} joints, {len(gains.stiffness)} gains, its scene {count} joints",
             where=recording.name,
-            attempt="the scene and the gains of the robot that was recorded",
+            attempt="the scene and the gains of the robot that was recorded, or columns called as its joints",
             fault="LRN-005",
         )
     period_s = float(np.median(np.diff(times)))
@@ -149,7 +155,7 @@ def published(
     """
     times, command, position, velocity = _columns(recording)
     found, period_s = np.empty_like(position), float(np.median(np.diff(times)))
-    for limb in limbs(scene):
+    for limb in limbs(scene, recording.position.labels):
         at = list(limb.places)
         drive = Drive(command[:, at], period_s, position[0, at], velocity[at])
         law = {"stiffness": gains.stiffness[at], "damping": gains.damping[at], "limit": limb.limits_nm}
@@ -176,6 +182,15 @@ def _columns(recording: Recording) -> tuple[Array, Array, Array, Array]:
         )
     asked = command.at(np.clip(times, command.time_s[0], command.time_s[-1]), how="hold")
     finite([("command", asked), ("position", position.values)], recording.name)
+    still = (np.ptp(position.values, axis=0) == 0) & (np.ptp(asked, axis=0) > 0)
+    if still.any():
+        names = ", ".join(position.labels[i] for i in np.flatnonzero(still))
+        raise DataError(
+            f"the position of {names} is constant while its command moves",
+            where=recording.name,
+            attempt="looking whether its encoder was read",
+            fault="LRN-002",
+        )
     gone = times[1:5] - times[0]
     first: Array = ((position.values[1:5] - position.values[0]) / gone[:, None]).mean(axis=0)
     return times, asked, position.values, first
@@ -202,6 +217,9 @@ def _limb(limb: Limb, drive: Drive, recorded: Array, law: Mapping[str, Array], k
         return Found(limb=limb, names=names, estimate=estimate, law=law)
 
     first = fitted(prior)
+    free = fitted({k: (v[0], SCALED.get(k, 1.0) * v[1], *v[2:]) for k, v in prior.items()})
+    if free.estimate.cost < OTHERWISE * first.estimate.cost:
+        first = free
     stops = _stops(limb, asked.command_rad, recorded[:known])
     if not stops:
         return first
@@ -223,8 +241,8 @@ def _prior(
         "joint_damping": (damping, np.maximum(damping, 0.3 * law["damping"]), none, many),
         "frictionloss": (np.maximum(dry, 0.1 * effort), np.maximum(dry, 0.2 * effort), none, many),
         "bias": (none, 0.03 * one, -0.3 * one, 0.3 * one),
-        "gain": (one, 0.02 * one, 0.5 * one, 1.5 * one),  # the law is as it was set, and slow motions do not tell it
-        "brake": (one, 0.03 * one, 0.3 * one, 2.0 * one),
+        "gain": (one, AS_SET["gain"] * one, 0.5 * one, 1.5 * one),
+        "brake": (one, AS_SET["brake"] * one, 0.3 * one, 2.0 * one),
         "late": (0.5 * period_s * one, 0.6 * period_s * one, none, 6 * period_s * one),
         "drive_load": (0.03 * one, 0.05 * one, none, 0.6 * one),
         "stribeck": (0.05 * effort, 0.1 * effort, none, many),

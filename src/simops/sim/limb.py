@@ -7,7 +7,7 @@ limbs and keeps the numbers to find few. Pictures are left out of the scene, as 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
@@ -177,13 +177,26 @@ def torque(numbers: Mapping[str, Array], target: Array, position: Array, velocit
     return drive - np.tanh(velocity / slow) * rest + pull
 
 
-def limbs(path: Path) -> tuple[Limb, ...]:
-    """The limbs of a robot in an MJCF file, its base held where it is; meshes need not be there."""
+def limbs(path: Path, labels: Sequence[str] = ()) -> tuple[Limb, ...]:
+    """The limbs of a robot in an MJCF file, its base held where it is; meshes need not be there.
+
+    Args:
+        path: The scene.
+        labels: What the recorded joints are called. Where all of them are joints of the scene, or actuators of joints,
+            they are those, in any order, and joints that were not recorded stay where the scene has them; else all
+            joints of the scene are meant, in its order.
+    """
     names, trees = _trees(_bare(path).compile(), path)
+    drives = {actuator.name: actuator.target for actuator in _bare(path).actuators}
+    meant = [label if label in names else drives.get(label, "") for label in labels]
+    if meant and set(meant) <= set(names):
+        trees = [trees[names.index(name)] for name in meant]
+        names = meant
     found: list[Limb] = []
     for tree in sorted(set(trees)):
-        mine = tuple(name for name, other in zip(names, trees, strict=True) if other == tree)
         spec = _bare(path)
+        ours = {name for name, other in zip(names, trees, strict=True) if other == tree}
+        mine = tuple(joint.name for joint in spec.joints if joint.name in ours)  # as the scene has them
         for actuator in list(spec.actuators):
             if actuator.target not in mine:
                 spec.delete(actuator)
