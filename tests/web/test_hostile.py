@@ -84,13 +84,13 @@ def test_files_that_are_anything_but_what_they_should_be_are_said_to_be(out: Pat
     assert {ui.ask(page).status for page in asked if not page.endswith("/live")} == {200}
 
 
-def test_a_thousand_odd_questions_find_no_fault(ui: Served) -> None:
+def test_hundreds_of_odd_questions_find_no_fault(ui: Served) -> None:
     dice = random.Random(0)  # noqa: S311  no secret
     pieces = ["run", "static", "live", "film", "..", "%2e", "%00", "\\", "a" * 40, "0123456789abcdef", "?", "&", "=",
               "%", "by=", "page=-1", "q=%ff", "outcome='", "episode=9e9", "/", "//", ";", "{", "\x7f"]  # fmt: skip
     runs = [page for page in pages(ui) if page.startswith("/run")]
     seen: set[int] = set()
-    for _ in range(1000):
+    for _ in range(600):
         start = dice.choice(["/", *runs])
         path = start + dice.choice(["", "/", "?"]) + "".join(dice.choices(pieces, k=dice.randrange(6)))
         with socket.create_connection(("127.0.0.1", ui.port), timeout=30) as line:
