@@ -6,6 +6,7 @@ import os
 
 # Before numpy loads: the workers share the cores, and bytes depend on the number of threads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MUJOCO_GL", "egl")
 
 from hypothesis import HealthCheck, settings
