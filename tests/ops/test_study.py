@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from simops.cli.main import main
@@ -12,8 +13,18 @@ from simops.core.recording import Recording
 from simops.data.recordings import keep
 from simops.ops.material import gather
 from simops.ops.simulators import MANIFEST, read
+from simops.sim.mujoco import Mujoco
+from simops.sim.servo import Servo
 from simops.spec.learn import Source
 from tests.learn.slider import SPEC, TRUE, recorded, rig
+
+MOTORS = """\
+learner:
+  use: motors
+  bound: 0.6
+  physical: {by: effort, judged_s: 0.5, cut_hz: 12, rows: 1000, draws: 2, fit: {starts: 1, iterations: 4}}
+  teach: {hidden: [16], history: 1, shared: false, steps: 400, batch: 256, members: 2, rate: 0.01}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +110,22 @@ def test_what_is_miswired_is_not_learned_from(tmp_path: Path, capsys: pytest.Cap
     assert "velocity" in said
     assert gather(Source(path=tmp_path / "flipped", trusted=True), folder=tmp_path)
     assert gather(Source(path=tmp_path / "sound"), folder=tmp_path)
+
+
+def test_a_learned_motor_is_shipped_with_its_weights_and_trains_where_it_lies(tmp_path: Path) -> None:
+    harsh = Mujoco(threads=1, motor=Servo(viscous=1.0, coulomb=0.4, quadratic=4.0))
+    runs = recorded(rig(tmp_path), runs=14, seconds=4.0, engine=harsh)
+    _ = keep(iter(runs), tmp_path / "logs", recipe="made", source="made")
+    spec = SPEC[: SPEC.index("learner:")] + MOTORS
+    (tmp_path / "learn.yaml").write_text(spec)
+    words = [str(tmp_path / "learn.yaml"), "--data", str(tmp_path / "logs"), "--out", str(tmp_path / "out")]
+    assert main(["learn", *words]) == 0
+    kept = read(tmp_path / "out" / "simulator")
+    assert kept.candidate.name == "learned"
+    assert kept.facts["verdicts"]["learned over physical"]["status"] == "pass"
+    believed = kept.simulator.believed
+    with kept.candidate.engine.open(believed, 2) as sim:  # the weights are read from the folder
+        sim.step(np.ones((2, 1)))
+        assert np.isfinite(sim.read()["position"]).all()
+    with kept.learner.predicting(kept.candidate, kept.task, kept.rig) as predict:
+        assert predict(runs[0]).error < 0.3

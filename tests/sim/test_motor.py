@@ -59,6 +59,16 @@ def test_a_servo_with_a_ramp_moves_its_target_no_faster_than_that() -> None:
     assert place[-1, 0] == pytest.approx(1.0, abs=2e-3)
 
 
+def test_friction_may_differ_by_place_and_never_drives() -> None:
+    motor = Servo(coulomb=1.0, uneven=2.0, spring=3.0, slip_speed=1e-6)
+    places, still = np.array([[-2.0, -0.4, 0.0, 0.5]]), np.zeros((1, 4))
+    memory = motor.start(1, 4)
+    forth, back = (motor.torque(still, places, still + v, memory, dt_s=0.001).torque_nm[0] for v in (1.0, -1.0))
+    np.testing.assert_allclose((back - forth) / 2, [0.0, 0.2, 1.0, 2.0])  # where it would drive there is none
+    np.testing.assert_allclose((back + forth) / 2, -3.0 * places[0])
+    assert {"motor_uneven", "motor_spring"} <= {p.name for p in motor.params if p.low == -np.inf}
+
+
 def test_an_effort_limit_of_the_scene_holds_for_any_motor(tmp_path: Path) -> None:
     seen = run(task(arm(tmp_path, limit="1.5")), TARGETS, engine=Mujoco(threads=1, motor=Pd(kp_nm_rad=500.0)))
     assert np.abs(seen["torque"]).max() == 1.5

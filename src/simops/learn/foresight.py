@@ -22,7 +22,8 @@ from simops.learn.replay import Replay, Stretches, Track, cut, track
 
 NINE_OF_TEN = 1.6449
 NOISE = "noise.json"
-DRIVE = "drive"
+DRIVE, UNDER = "drive", "under/"
+"""What a motor remembers that it put out; a network keeps that of the motor under it."""
 KNOTS = 24
 Noise: TypeAlias = dict[str, Any]
 
@@ -127,7 +128,7 @@ class Foresight:
             command = stretches.commands[:, min(step + 1, steps - 1)]
             position, velocity = states[:, step, :joints], states[:, step, joints : 2 * joints]
             torque, memory = motor.torque(command, position, velocity, memory, dt_s=self._rig.dt_s)
-            found[:, step] = memory.get(DRIVE, torque)
+            found[:, step] = memory.get(DRIVE, memory.get(UNDER + DRIVE, torque))
         return found
 
     def _relative(self, found: Predicted) -> dict[str, float]:

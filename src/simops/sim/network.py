@@ -19,7 +19,8 @@ from typing import final
 import numpy as np
 
 from simops.core.errors import DataError
-from simops.core.protocols import Memory, Motor, Torque
+from simops.core.params import Param, Params
+from simops.core.protocols import Memory, Motor, Torque, Tunable
 from simops.core.signal import Array
 from simops.data.tensors import tensors
 
@@ -57,6 +58,18 @@ class Network:
         """The networks, read once."""
         return Net.read(self.weights)
 
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """Settings of the motor under it, where that has any."""
+        return self.under.params if isinstance(self.under, Tunable) else ()
+
+    def tune(self, memory: Memory, params: Params) -> Memory:
+        """The motor under it has the settings that the belief says."""
+        if not isinstance(self.under, Tunable):
+            return memory
+        tuned = self.under.tune(_inner(memory), params)
+        return {**memory, **{_UNDER + name: rows for name, rows in tuned.items()}}
+
     def start(self, n: int, joints: int) -> Memory:
         """Nothing seen yet."""
         net = self.net
@@ -84,8 +97,7 @@ class Network:
             self._ask(kept, command - position, velocity, np.flatnonzero(due))
         torque = kept["held"]
         if self.under is not None:
-            inner = {name.removeprefix(_UNDER): rows for name, rows in memory.items() if name.startswith(_UNDER)}
-            below = self.under.torque(command, position, velocity, inner, dt_s=dt_s)
+            below = self.under.torque(command, position, velocity, _inner(memory), dt_s=dt_s)
             torque = below.torque_nm + torque
             kept |= {_UNDER + name: rows for name, rows in below.memory.items()}
         if np.isfinite(self.doubt_limit_nm):
@@ -249,6 +261,11 @@ def product(weight: Array, rows: Array) -> Array:
         part = slice(begin, begin + most)
         np.matmul(weight, rows[..., part], out=out[..., part])
     return out
+
+
+def _inner(memory: Memory) -> Memory:
+    """What the motor under it remembers."""
+    return {name.removeprefix(_UNDER): rows for name, rows in memory.items() if name.startswith(_UNDER)}
 
 
 def _sigmoid(rows: Array) -> Array:

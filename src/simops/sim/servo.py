@@ -19,7 +19,7 @@ from simops.core.signal import Array
 Setting: TypeAlias = float | tuple[float, ...]
 """One number for every joint, or one a joint."""
 PREFIX = "motor_"
-SIGNED = frozenset({"offset", "viscous_skew", "position_offset", "kp_velocity"})
+SIGNED = frozenset({"offset", "viscous_skew", "position_offset", "kp_velocity", "spring", "uneven"})
 """Settings that may be negative."""
 DEEPEST = 64
 """Physics steps that a command may be under way."""
@@ -62,6 +62,11 @@ class Servo:
     """Speed at which a third of it is left [m/s]."""
     load: Setting = 0.0
     """Friction as a share of the effort that the gear carries."""
+    uneven: Setting = 0.0
+    """Dry friction per distance from where the joint reads zero, as a rail or a gear that is not the same everywhere
+    has [N/m]."""
+    spring: Setting = 0.0
+    """Effort towards zero per distance from there, as cables give [N/m]."""
     slip_speed: Setting = 1e-3
     """Width of the step from one sign of dry friction to the other [m/s]."""
     offset: Setting = 0.0
@@ -148,7 +153,7 @@ class Servo:
             drive = np.where(due[:, None], drive, memory["drive"])
             kept["wait_s"] = np.where(due, self.period_s, memory["wait_s"]) - dt_s
         kept["drive"] = drive
-        return Torque(drive - self._lost(of, drive, velocity), kept)
+        return Torque(drive - self._lost(of, drive, position, velocity), kept)
 
     def _limited(self, of: dict[str, Array], drive: Array, velocity: Array) -> Array:
         """What the motor puts out of an effort asked for."""
@@ -158,7 +163,7 @@ class Servo:
             drive = np.clip(drive, -stall * np.clip(1 + share, 0, 1), stall * np.clip(1 - share, 0, 1))
         return drive
 
-    def _lost(self, of: dict[str, Array], drive: Array, velocity: Array) -> Array:
+    def _lost(self, of: dict[str, Array], drive: Array, position: Array, velocity: Array) -> Array:
         """What friction takes of it."""
         sign = np.tanh(velocity / of["slip_speed"])
         dry = of["coulomb"]
@@ -166,8 +171,10 @@ class Servo:
             dry = dry + of["stribeck"] * np.exp(-((velocity / of["stribeck_speed"]) ** 2))
         if np.any(of["load"] > 0):
             dry = dry + of["load"] * np.abs(drive)
+        if np.any(of["uneven"] != 0):
+            dry = np.maximum(dry + of["uneven"] * position, 0.0)
         wet = of["viscous"] + of["viscous_skew"] * sign + of["quadratic"] * np.abs(velocity)
-        return dry * sign + wet * velocity + of["offset"]
+        return dry * sign + wet * velocity + of["spring"] * position + of["offset"]
 
 
 _SETTINGS = tuple(field.name for field in fields(Servo) if field.name not in {"joints", "period_s"})
