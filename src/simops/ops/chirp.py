@@ -23,12 +23,6 @@ from simops.learn.fit import Estimate, Fit, Unknowns, finite, fit
 from simops.sim.limb import Drive, Limb, limbs
 
 SHORTEST_S = 2.0
-AS_SET = {"gain": 0.02, "brake": 0.03}
-"""How near the law is to what it was set to, as shares: slow motions do not tell its damping from friction."""
-SCALED = {"gain": 5.0, "brake": 5.0}
-"""By how much more it may differ where that explains the recording: some drives have units of their own."""
-OTHERWISE = 0.85
-"""Share of the misfit that must be left for that."""
 FLOOR = 1e-4
 """Least armature, in units of the joint."""
 
@@ -107,6 +101,7 @@ def identify(scene: Path, recording: Recording, gains: Gains, how: How | None = 
     """
     how = how or How()
     times, command, position, velocity = _columns(recording)
+    _alive(recording, command, position)
     found: list[Found] = []
     parts = limbs(scene, recording.position.labels)
     count = sum(len(limb.joints) for limb in parts)
@@ -182,18 +177,22 @@ def _columns(recording: Recording) -> tuple[Array, Array, Array, Array]:
         )
     asked = command.at(np.clip(times, command.time_s[0], command.time_s[-1]), how="hold")
     finite([("command", asked), ("position", position.values)], recording.name)
-    still = (np.ptp(position.values, axis=0) == 0) & (np.ptp(asked, axis=0) > 0)
-    if still.any():
-        names = ", ".join(position.labels[i] for i in np.flatnonzero(still))
+    gone = times[1:5] - times[0]
+    first: Array = ((position.values[1:5] - position.values[0]) / gone[:, None]).mean(axis=0)
+    return times, asked, position.values, first
+
+
+def _alive(recording: Recording, command: Array, position: Array) -> None:
+    """Raise where a joint was commanded and its position never changes."""
+    dead = (np.ptp(position, axis=0) == 0) & (np.ptp(command, axis=0) > 0)
+    if dead.any():
+        names = ", ".join(recording.position.labels[i] for i in np.flatnonzero(dead))
         raise DataError(
             f"the position of {names} is constant while its command moves",
             where=recording.name,
             attempt="looking whether its encoder was read",
             fault="LRN-002",
         )
-    gone = times[1:5] - times[0]
-    first: Array = ((position.values[1:5] - position.values[0]) / gone[:, None]).mean(axis=0)
-    return times, asked, position.values, first
 
 
 def _limb(limb: Limb, drive: Drive, recorded: Array, law: Mapping[str, Array], known: int, how: How) -> Found:
@@ -217,9 +216,6 @@ def _limb(limb: Limb, drive: Drive, recorded: Array, law: Mapping[str, Array], k
         return Found(limb=limb, names=names, estimate=estimate, law=law)
 
     first = fitted(prior)
-    free = fitted({k: (v[0], SCALED.get(k, 1.0) * v[1], *v[2:]) for k, v in prior.items()})
-    if free.estimate.cost < OTHERWISE * first.estimate.cost:
-        first = free
     stops = _stops(limb, asked.command_rad, recorded[:known])
     if not stops:
         return first
@@ -241,8 +237,8 @@ def _prior(
         "joint_damping": (damping, np.maximum(damping, 0.3 * law["damping"]), none, many),
         "frictionloss": (np.maximum(dry, 0.1 * effort), np.maximum(dry, 0.2 * effort), none, many),
         "bias": (none, 0.03 * one, -0.3 * one, 0.3 * one),
-        "gain": (one, AS_SET["gain"] * one, 0.5 * one, 1.5 * one),
-        "brake": (one, AS_SET["brake"] * one, 0.3 * one, 2.0 * one),
+        "gain": (one, 0.1 * one, 0.5 * one, 1.5 * one),
+        "brake": (one, 0.15 * one, 0.3 * one, 2.0 * one),
         "late": (0.5 * period_s * one, 0.6 * period_s * one, none, 6 * period_s * one),
         "drive_load": (0.03 * one, 0.05 * one, none, 0.6 * one),
         "stribeck": (0.05 * effort, 0.1 * effort, none, many),
