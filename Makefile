@@ -11,7 +11,7 @@ help:                      ## this list
 crank: .venv/user.stamp    ## three turns against a sealed pendulum: a better simulator, a better policy, a picture
 	$(BIN)/simops crank examples/crank_pendulum/crank.yaml --turns 3 --out $(CRANK)
 
-crank-go2: .venv/user.stamp ## the same with a Go2 that learns to walk, tried in another physics: about twelve minutes of two cores
+crank-go2: .venv/user.stamp ## the same with a Go2 that learns to walk, tried in another physics: ten minutes of processor time
 	$(BIN)/simops crank examples/crank_go2/crank.yaml --turns 2 --out $(CRANK)-go2
 
 factory: .venv/user.stamp  ## a small pass of the factory: display, summary, picture
