@@ -4,15 +4,15 @@ BIN := .venv/bin
 CRANK := out/crank
 FACTORY := out/factory
 
-.PHONY: help crank crank-go2 factory test check bench proof docs clean
+.PHONY: help crank crank-pendulum factory test check bench proof docs clean
 help:                      ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:[^#]*## */\t/'
 
-crank: .venv/user.stamp    ## three turns against a sealed pendulum: a better simulator, a better policy, a picture
-	$(BIN)/simops crank examples/crank_pendulum/crank.yaml --turns 3 --out $(CRANK)
+crank: .venv/user.stamp    ## three turns of a Go2 that learns to walk, against a sealed one in another physics: a better simulator, a better policy, a picture
+	$(BIN)/simops crank examples/crank_go2/crank.yaml --turns 2 --out $(CRANK)
 
-crank-go2: .venv/user.stamp ## the same with a Go2 that learns to walk, tried in another physics: ten minutes of processor time
-	$(BIN)/simops crank examples/crank_go2/crank.yaml --turns 2 --out $(CRANK)-go2
+crank-pendulum: .venv/user.stamp ## the same with a pendulum, in two minutes
+	$(BIN)/simops crank examples/crank_pendulum/crank.yaml --turns 3 --out $(CRANK)-pendulum
 
 factory: .venv/user.stamp  ## a small pass of the factory: display, summary, picture
 	$(BIN)/simops rollout examples/pick_and_place/spec.yaml --out $(FACTORY) --set rollout.parallel_envs=256 --set rollout.episodes_per_env=2
@@ -74,9 +74,9 @@ proof: .venv/dev.stamp     ## the slow tests and the long benchmarks
 	$(BIN)/python -m benchmarks.crank --full  # benchmarks/crank.py
 	$(BIN)/python -m benchmarks.crank_kills --full  # benchmarks/crank_kills.py
 	$(BIN)/python -m benchmarks.crank_false --full  # benchmarks/crank_false.py
-	rm -rf $(CRANK)-go2 $(CRANK)-hand
-	$(MAKE) crank-go2
-	$(BIN)/python -m benchmarks.crank_go2 $(CRANK)-go2  # benchmarks/crank_go2.py
+	rm -rf $(CRANK) $(CRANK)-pendulum $(CRANK)-hand
+	$(MAKE) crank crank-pendulum
+	$(BIN)/python -m benchmarks.crank_go2 $(CRANK)  # benchmarks/crank_go2.py
 	$(BIN)/simops crank examples/crank_pick_and_place/crank.yaml --turns 2 --out $(CRANK)-hand
 	$(BIN)/python -m benchmarks.doctor_gap --full  # benchmarks/doctor_gap.py
 	$(BIN)/python benchmarks/falsify.py --full

@@ -4,7 +4,7 @@ Reads the folder of a crank of examples/crank_go2. The other policy goes on from
 many laps as the crank trained after that, in the world as it was believed at first; or it is a checkpoint from
 elsewhere. Both are tried on the same fresh trials of the same sealed Go2, which nothing has seen.
 
-    python -m benchmarks.crank_go2 out/crank-go2 [--trials 60] [--checkpoint FILE] [--seed N]
+    python -m benchmarks.crank_go2 out/crank [--trials 60] [--checkpoint FILE] [--seed N]
 """
 
 from __future__ import annotations
