@@ -90,7 +90,7 @@ def turn(bench: Bench, standing: Standing, number: int, *, root: Path, alpha: fl
     if now.same:
         return now.ended(
             "unchanged",
-            "neither simulator nor spec changed, and the policy can what was asked: there is nothing to train for",
+            "neither simulator nor spec changed, and training once more has nothing to add",
         )
     policy = yield from now.did(stages.trained(bench, number, now.simulator, now.trained))
     bundle = yield from now.did(stages.exported(bench, number, policy))
